@@ -1,0 +1,1 @@
+"""The core of Dissoi: what a question, a debate, a judge and a model are."""

@@ -1,0 +1,230 @@
+"""The one interface to every language model: sample, choose, score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+MessageRole = Literal["system", "user", "assistant"]
+
+
+class Message(NamedTuple):
+    """One message of a chat."""
+
+    role: MessageRole
+    content: str
+
+
+Messages = Sequence[Message]
+
+
+class Draw(NamedTuple):
+    """What makes one sample of a prompt distinct from another, and the same one again after a resume.
+
+    Attributes:
+        seed: The run's seed.
+        stream: Who draws, such as a player's name: two players of one model draw independently.
+        repetition: Counts whole repetitions of the same debate.
+        sample: Counts the samples of one prompt.
+        attempt: Counts attempts after invalid samples.
+    """
+
+    seed: int = 0
+    stream: str = ""
+    repetition: int = 0
+    sample: int = 0
+    attempt: int = 0
+
+    def take(self, n: int) -> list[Draw]:
+        """Return ``n`` draws that count up from this one's sample."""
+        return [self._replace(sample=self.sample + index) for index in range(n)]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to sample.
+
+    Attributes:
+        max_tokens: Longest reply, in tokens.
+        temperature: 0 is greedy.
+        top_p: Nucleus: the least set of tokens whose probability reaches it.
+        stop: Texts that end a reply; they are not part of it.
+    """
+
+    max_tokens: int
+    temperature: float = 0.8
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a call used.
+
+    Attributes:
+        tokens_in: Prompt tokens.
+        tokens_out: Reply tokens, hidden reasoning tokens included.
+        cached: Prompt tokens served from a cache, where the server says.
+        reasoning: Hidden reasoning tokens, where the server says.
+    """
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        """Add up."""
+        return Usage(
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cached + other.cached,
+            self.reasoning + other.reasoning,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One sampled reply.
+
+    Attributes:
+        text: The reply.
+        finish: Why it ended: by itself, at ``max_tokens``, or by a content filter.
+        usage: Tokens; of the replies to one request, the first carries the prompt's tokens.
+    """
+
+    text: str
+    finish: Literal["stop", "length", "filter"]
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Next-token probabilities over given choices.
+
+    Attributes:
+        probabilities: Over the choices, normalised to sum 1.
+        mass: Probability of all choices together before normalising, in [0, 1].
+        usage: Tokens.
+    """
+
+    probabilities: tuple[float, ...]
+    mass: float
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Log-probabilities of given continuations.
+
+    Attributes:
+        values: Natural log-probability of each whole continuation, summed over its tokens.
+        usage: Tokens.
+    """
+
+    values: tuple[float, ...]
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do; declared, never guessed.
+
+    Attributes:
+        logprobs: ``choose`` works.
+        score: ``score`` works.
+        n: Several samples in one request.
+        system_role: Takes a system message (else it is put before the first user message).
+        temperature: Takes a temperature and top_p.
+        reasoning: Spends hidden reasoning tokens before it replies.
+        context: Longest prompt plus reply, in tokens; None where it is not known.
+    """
+
+    logprobs: bool = True
+    score: bool = False
+    n: bool = True
+    system_role: bool = True
+    temperature: bool = True
+    reasoning: bool = False
+    context: int | None = None
+
+
+class Model(Protocol):
+    """A language model.
+
+    ``name`` is what users call it (``openai/gpt-4.1-mini``). ``digest`` tells apart whatever can change a reply under
+    one name: weights, adapter, engine, dtype.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name that users give it."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """What else decides its replies: weights, adapter, engine, dtype."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        ...
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        """Sample one reply for each draw.
+
+        Args:
+            messages: The prompt.
+            draws: One for each reply wanted; equal draws of one prompt give equal replies where the engine can.
+            sampling: Temperature and limits.
+
+        Returns:
+            Replies in the order of ``draws``.
+
+        Raises:
+            ContextError: Prompt and reply exceed the context.
+            ModelError: The call failed for good.
+        """
+        ...
+
+    async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
+        """Give the probability that the reply begins with each choice, summed over its token forms.
+
+        Args:
+            messages: The prompt.
+            choices: Short texts, such as "A" and "B".
+
+        Returns:
+            Probabilities over the choices and their mass.
+
+        Raises:
+            ContextError: The prompt exceeds the context.
+            ModelError: The call failed for good.
+        """
+        ...
+
+    async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:
+        """Give the log-probability of each continuation as the reply.
+
+        Args:
+            messages: The prompt.
+            continuations: Texts.
+
+        Returns:
+            One natural log-probability for each.
+
+        Raises:
+            ContextError: Prompt and continuation exceed the context.
+            ModelError: The call failed for good.
+        """
+        ...
+
+    def count_tokens(self, messages: Messages) -> int:
+        """Count the prompt's tokens: exactly where the tokenizer is at hand, else an estimate rounded up."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections, threads and memory."""
+        ...

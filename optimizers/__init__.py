@@ -1,0 +1,1 @@
+"""Debaters wrapped into better debaters: best-of-N, critique-and-refine, preference models."""

@@ -1,0 +1,1 @@
+"""Tournaments: pairing, matches, ratings, and the commands that run them."""

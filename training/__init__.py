@@ -1,0 +1,1 @@
+"""Fine-tuning of debaters, judges and preference models, and the loop between them."""
