@@ -44,6 +44,7 @@ class Verdict:
         mass: Probability the choice tokens held, or None where it is not known.
         reasoning: What the judge wrote, if anything.
         unparsed: Why there are no probabilities, or None. An unparsed verdict is a win for nobody.
+        round: The round after which it was given, or None for the final verdict.
     """
 
     judge: str
@@ -52,6 +53,7 @@ class Verdict:
     mass: float | None = None
     reasoning: str = ""
     unparsed: str | None = None
+    round: int | None = None
 
     @staticmethod
     def of(decision: Decision, *, judge: str, order: tuple[int, ...]) -> Verdict:
