@@ -44,7 +44,9 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse a question that no debate could be held on."""
         if len(self.answers) < 2:
-            raise SourceError(f"question {self.id!r} of {self.source!r} has {len(self.answers)} answers; at least 2 needed")
+            raise SourceError(
+                f"question {self.id!r} of {self.source!r} has {len(self.answers)} answers; at least 2 needed"
+            )
         for name, index in (("gold", self.gold), ("distractor", self.distractor)):
             if index is not None and not 0 <= index < len(self.answers):
                 raise SourceError(

@@ -62,7 +62,9 @@ class Turn:
     candidates: tuple[Candidate, ...] = ()
 
     @staticmethod
-    def choose(candidates: tuple[Candidate, ...], index: int, *, round_: int, answer: int, role: Role = "debater") -> Turn:
+    def choose(
+        candidates: tuple[Candidate, ...], index: int, *, round_: int, answer: int, role: Role = "debater"
+    ) -> Turn:
         """Make the turn in which ``candidates[index]`` is what the speaker says."""
         chosen = candidates[index]
         return Turn(round_, role, answer, chosen.argument, chosen.thinking, chosen.flaws, candidates)
@@ -117,13 +119,19 @@ class Transcript:
         """
         turns = self.turns
         if not self.spoken_order:
-            turns = tuple(sorted(turns, key=lambda turn: (turn.round, -1 if turn.answer is None else self.seats.index(turn.answer))))
+            turns = tuple(
+                sorted(
+                    turns, key=lambda turn: (turn.round, -1 if turn.answer is None else self.seats.index(turn.answer))
+                )
+            )
         return View(
             question=self.question.text,
             answers=(self.question.answers[self.seats[0]], self.question.answers[self.seats[1]]),
             story=self.question.story if story else None,
             turns=tuple(
-                ViewTurn(turn.round, turn.role, None if turn.answer is None else self.seat_of(turn.answer), turn.argument)
+                ViewTurn(
+                    turn.round, turn.role, None if turn.answer is None else self.seat_of(turn.answer), turn.argument
+                )
                 for turn in turns
             ),
             seat=None if answer is None else self.seat_of(answer),

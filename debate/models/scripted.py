@@ -52,11 +52,17 @@ class ScriptedModel:
         """Follow the script, cut at ``sampling.max_tokens`` words."""
         completions = []
         for draw in draws:
-            text = self._reply(messages, draw) if callable(self._reply) else self._reply[(draw.sample + draw.attempt) % len(self._reply)]
+            text = (
+                self._reply(messages, draw)
+                if callable(self._reply)
+                else self._reply[(draw.sample + draw.attempt) % len(self._reply)]
+            )
             words = text.split()
             cut = len(words) > sampling.max_tokens
             usage = Usage(self.count_tokens(messages) if draw is draws[0] else 0, min(len(words), sampling.max_tokens))
-            completions.append(Completion(" ".join(words[: sampling.max_tokens]) if cut else text, "length" if cut else "stop", usage))
+            completions.append(
+                Completion(" ".join(words[: sampling.max_tokens]) if cut else text, "length" if cut else "stop", usage)
+            )
         return completions
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:

@@ -1,0 +1,123 @@
+"""The shell around every command: flags, help, one-line errors, exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic
+
+from debate import config as configuration
+from debate.config import ConfigT
+from debate.errors import ConfigError, DissoiError
+
+EXIT_ERROR = 2
+EXIT_INTERRUPTED = 130
+
+_SHARED_FLAGS = """\
+  --config FILE   YAML file to start from
+  --output DIR    run folder to write (default: runs/<command>-<date>-<time>)
+  --resume DIR    go on with a run that was stopped
+  --dry-run       print the plan (debates, calls, tokens, cost) and stop
+  --help          this text
+Any key of the configuration is a flag too; lists go by index, values are YAML: --players.0.model NAME --seed 3
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What the command line asked for beside the configuration.
+
+    Attributes:
+        output: Run folder to write, or None for a default name.
+        resume: Run folder to go on with, or None.
+        dry_run: Whether only the plan is wanted.
+    """
+
+    output: Path | None = None
+    resume: Path | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[ConfigT]):
+    """One command.
+
+    Attributes:
+        name: As in ``python -m NAME``.
+        about: What it does, in a sentence or two.
+        config: The class of its configuration.
+        run: Does it; returns the exit code.
+        default: The configuration file used when none is given, or None if one is needed.
+    """
+
+    name: str
+    about: str
+    config: type[ConfigT]
+    run: Callable[[ConfigT, Invocation], int]
+    default: Path | None = None
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Run the command and return its exit code: 0 done, 2 refused or failed with a message, 130 interrupted."""
+        arguments = list(sys.argv[1:] if argv is None else argv)
+        if "--help" in arguments or "-h" in arguments:
+            sys.stdout.write(self.help())
+            return 0
+        try:
+            config, invocation = self._read(arguments)
+            return self.run(config, invocation)
+        except DissoiError as error:
+            for line in str(error).splitlines():
+                sys.stderr.write(f"{self.name}: {line}\n")
+            return EXIT_ERROR
+        except KeyboardInterrupt:
+            sys.stderr.write(f"{self.name}: interrupted; nothing that finished is lost, go on with --resume\n")
+            return EXIT_INTERRUPTED
+
+    def help(self) -> str:
+        """Return the text of ``--help``."""
+        return f"usage: python -m {self.name} --config FILE [flags]\n\n{self.about}\n\n{_SHARED_FLAGS}\n{configuration.describe(self.config)}\n"
+
+    def _read(self, arguments: list[str]) -> tuple[ConfigT, Invocation]:
+        own: dict[str, str] = {}
+        overrides: list[tuple[str, str]] = []
+        dry_run = False
+        position = 0
+        while position < len(arguments):
+            flag, equals, value = arguments[position].partition("=")
+            position += 1
+            if not flag.startswith("--") or flag == "--":
+                raise ConfigError(f"{flag!r} is not a flag; flags start with -- (see --help)")
+            if flag == "--dry-run":
+                dry_run = True
+                continue
+            if not equals:
+                if position == len(arguments):
+                    raise ConfigError(f"{flag} needs a value")
+                value = arguments[position]
+                position += 1
+            if flag in {"--config", "--output", "--resume"}:
+                own[flag] = value
+            else:
+                overrides.append((flag[2:], value))
+        return self._config(own, overrides), Invocation(
+            output=Path(own["--output"]) if "--output" in own else None,
+            resume=Path(own["--resume"]) if "--resume" in own else None,
+            dry_run=dry_run,
+        )
+
+    def _config(self, own: dict[str, str], overrides: list[tuple[str, str]]) -> ConfigT:
+        if "--config" in own:
+            path: Path | None = Path(own["--config"])
+        elif "--resume" in own:
+            path = Path(own["--resume"]) / "config.yaml"
+        else:
+            path = self.default
+        if path is None:
+            raise ConfigError("no configuration; give one with --config FILE (examples in configs/)")
+        tree = configuration.read_tree(path)
+        tree.pop("provenance", None)  # a run folder's config.yaml also says where it came from
+        for dotted, value in overrides:
+            configuration.set_path(tree, dotted, value)
+        return configuration.parse(self.config, tree, where=str(path))
