@@ -1,0 +1,400 @@
+"""Models behind an OpenAI-compatible chat-completions server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from debate.errors import ContextError, DissoiError, ModelAccessError, ModelError
+from debate.models.base import Capabilities, Choice, Completion, Draw, Message, Messages, Sampling, Scores, Usage
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+    from openai.types.chat import ChatCompletion
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+_TOP_LOGPROBS = 20
+_MOST_SAMPLES = 128  # the most that a server takes as ``n``
+_MOST_STOPS = 4
+_KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
+
+
+def known_capabilities(model: str) -> Capabilities:
+    """Return what is known of a model of OpenAI; any other model gets the defaults, to be declared by the user.
+
+    Args:
+        model: The API's name, such as ``gpt-4.1-mini`` or ``ft:gpt-4o-mini:...``.
+
+    Returns:
+        Its capabilities.
+    """
+    name = model.removeprefix("openai/").removeprefix("ft:")
+    if name.startswith("gpt-5-chat"):
+        return Capabilities(logprobs=False, context=128_000)
+    if name.startswith("gpt-5"):
+        return Capabilities(logprobs=False, n=False, temperature=False, reasoning=True, context=400_000)
+    if re.match(r"o[134](-|$)", name):
+        old = name.startswith(("o1-mini", "o1-preview"))
+        return Capabilities(
+            logprobs=False,
+            n=False,
+            system_role=not old,
+            temperature=False,
+            reasoning=True,
+            context=128_000 if old else 200_000,
+        )
+    contexts = {"gpt-4.1": 1_047_576, "gpt-4o": 128_000, "gpt-4-turbo": 128_000, "gpt-3.5-turbo": 16_385}
+    for family, context in contexts.items():
+        if name.startswith(family):
+            return Capabilities(context=context)
+    return Capabilities()
+
+
+def wire_messages(messages: Messages, *, system_role: bool) -> list[Message]:
+    """Put messages into the form that servers take: no unknown roles, and no role twice in a row.
+
+    Args:
+        messages: A prompt.
+        system_role: Whether the server takes system messages; else they become part of the user's.
+
+    Returns:
+        The messages to send.
+    """
+    merged: list[Message] = []
+    for message in messages:
+        role = "user" if message.role == "system" and not system_role else message.role
+        if merged and merged[-1].role == role:
+            merged[-1] = Message(role, f"{merged[-1].content}\n\n{message.content}")
+        else:
+            merged.append(Message(role, message.content))
+    return merged
+
+
+class TokenProbability(NamedTuple):
+    """One of the likeliest first tokens of a reply."""
+
+    token: str
+    probability: float
+
+
+def choice_probabilities(tokens: Sequence[TokenProbability], choices: Sequence[str]) -> tuple[tuple[float, ...], float]:
+    """Sum the probabilities of each choice over its token forms (``A``, `` A``).
+
+    A choice that is not among the listed tokens is less likely than each of them: it gets that bound, provided that the
+    bound is small beside the listed choices; a short list says too little.
+
+    Args:
+        tokens: The likeliest first tokens.
+        choices: Short texts.
+
+    Returns:
+        Probabilities over the choices, normalised to sum 1, and their mass.
+
+    Raises:
+        ValueError: The tokens do not say how likely the choices are; the message says why.
+    """
+    shown = ", ".join(f"{token!r} {probability:.3g}" for token, probability in tokens[:5])
+    total = math.fsum(probability for _token, probability in tokens)
+    if not tokens or not total <= 1.01:
+        raise ValueError(f"the token probabilities sum to {total:.3g}, which is no distribution ({shown})")
+    sums = dict.fromkeys(choices, 0.0)
+    listed = set()
+    for token, probability in tokens:
+        text = token.strip(" \t\n\u2581\u0120")  # two tokenizers write a leading space as U+2581 and U+0120
+        if text in sums:
+            listed.add(text)
+            sums[text] += probability
+    mass = math.fsum(sums.values())
+    if mass <= 0:
+        raise ValueError(
+            f"none of the choices {', '.join(choices)} is among the {len(tokens)} likeliest tokens ({shown})"
+        )
+    bound = max(0.0, min(1 - total, *(probability for _token, probability in tokens)))
+    for choice in set(choices) - listed:
+        if bound > 0.01 * mass:
+            raise ValueError(f"the choice {choice} is not among the {len(tokens)} likeliest tokens ({shown})")
+        sums[choice] = bound
+    whole = math.fsum(sums.values())
+    return tuple(sums[choice] / whole for choice in choices), min(1.0, whole)
+
+
+class RemoteModel:
+    """A model behind an OpenAI-compatible server.
+
+    The SDK's own retries are the only ones: on 408, 409, 429 and 5xx, on timeouts and on broken connections, waiting as
+    ``Retry-After`` says. A spent quota is a 429 that fails at once. The connection is opened by the first call, which
+    also binds the model to the running event loop.
+
+    Args:
+        name: What users call it, such as ``openai/gpt-4.1-mini``.
+        model: What the server calls it.
+        base_url: The server, or None for OpenAI's.
+        api_key: The key; a server of one's own may need none.
+        capabilities: What the model can do, see ``known_capabilities``.
+        concurrency: Most requests at a time.
+        timeout_s: Seconds without news from the server until a request counts as failed.
+        max_retries: Retries of a request.
+        reasoning_tokens: Room for hidden reasoning that a reasoning model gets on top of a reply's ``max_tokens``.
+        key_variable: The environment variable that users put the key in, for messages.
+
+    Raises:
+        ModelAccessError: The key is missing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        model: str,
+        base_url: str | None,
+        api_key: str | None,
+        capabilities: Capabilities,
+        concurrency: int = 32,
+        timeout_s: float = 120,
+        max_retries: int = 6,
+        reasoning_tokens: int = 8192,
+        key_variable: str = "OPENAI_API_KEY",
+    ) -> None:
+        self.name = name
+        self.digest = f"remote:{model}"  # not the server's address: a resumed run may go on elsewhere
+        self.capabilities = capabilities
+        self._model = model
+        self._base_url = base_url or OPENAI_URL
+        if not api_key and urlsplit(self._base_url).hostname == urlsplit(OPENAI_URL).hostname:
+            raise ModelAccessError(f"model {name}: {OPENAI_URL} needs an API key; set {key_variable}")
+        self._api_key = api_key or ""
+        self._key_variable = key_variable
+        self._concurrency = concurrency
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
+        self._reasoning_tokens = reasoning_tokens
+        self._slots = asyncio.Semaphore(concurrency)
+        self._client: openai.AsyncOpenAI | None = None
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        """Sample one reply for each draw; a server's samples cannot be drawn again, so draws only count."""
+        self._check_context(messages, sampling.max_tokens)
+        size = _MOST_SAMPLES if self.capabilities.n else 1
+        sizes = [min(size, len(draws) - start) for start in range(0, len(draws), size)]
+        parts = await asyncio.gather(*(self._sample_once(messages, n, sampling) for n in sizes))
+        return [completion for part in parts for completion in part]
+
+    async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
+        """Give the probability that the reply begins with each choice, from the likeliest first tokens."""
+        if not self.capabilities.logprobs or self.capabilities.reasoning:
+            raise ModelError(
+                f"model {self.name} gives no log-probabilities (declared); judge by vote or by reason instead"
+            )
+        self._check_context(messages, 1)
+        options: dict[str, object] = {"max_tokens": 1, "logprobs": True, "top_logprobs": _TOP_LOGPROBS}
+        if self.capabilities.temperature:
+            options["temperature"] = 1.0  # some servers report probabilities after the temperature
+        response = await self._complete(messages, options)
+        reported = response.choices[0].logprobs
+        if reported is None or not reported.content:
+            raise ModelError(
+                f"model {self.name} returned no log-probabilities; declare `logprobs: false` for it to judge by vote"
+            )
+        first = reported.content[0]
+        entries = list(first.top_logprobs or [])
+        if first.token not in {entry.token for entry in entries}:
+            tokens = [TokenProbability(first.token, math.exp(first.logprob))]
+        else:
+            tokens = []
+        tokens += [TokenProbability(entry.token, math.exp(entry.logprob)) for entry in entries]
+        try:
+            probabilities, mass = choice_probabilities(tokens, choices)
+        except ValueError as error:
+            raise ModelError(f"model {self.name}: {error}; reword the prompt or judge by vote") from None
+        return Choice(probabilities, mass, self._usage(response, messages, 1))
+
+    async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:  # noqa: ARG002 - the interface
+        """Refuse: chat-completions servers do not score given texts."""
+        raise ModelError(f"model {self.name} does not score given texts (chat completions cannot); use a local model")
+
+    def count_tokens(self, messages: Messages) -> int:
+        """Estimate the prompt's tokens, rounded up: a token for every three characters, and four a message."""
+        return sum(math.ceil(len(message.content) / 3) + 4 for message in messages)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _sample_once(self, messages: Messages, n: int, sampling: Sampling) -> list[Completion]:
+        options: dict[str, object] = {}
+        if self.capabilities.reasoning:
+            room = sampling.max_tokens + self._reasoning_tokens
+            if self.capabilities.context is not None:
+                room = max(sampling.max_tokens, min(room, self.capabilities.context - self.count_tokens(messages)))
+            options["max_completion_tokens"] = room
+        else:
+            options["max_tokens"] = sampling.max_tokens
+            if sampling.stop:
+                options["stop"] = list(sampling.stop[:_MOST_STOPS])
+            if self.capabilities.temperature:
+                options |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
+        if n > 1:
+            options["n"] = n
+        response = await self._complete(messages, options)
+        choices = sorted(response.choices, key=lambda choice: choice.index or 0)[:n]
+        if len(choices) < n:
+            raise ModelError(
+                f"model {self.name} returned {len(choices)} of {n} samples asked for in one request; declare `n: false`"
+            )
+        texts = [_text(choice.message.content if choice.message else None, sampling.stop) for choice in choices]
+        usages = _shares(self._usage(response, messages, sum(math.ceil(len(text) / 3) for text in texts)), n)
+        return [
+            Completion(text, _finish(choice.finish_reason), usage)
+            for text, choice, usage in zip(texts, choices, usages, strict=True)
+        ]
+
+    async def _complete(self, messages: Messages, options: dict[str, object]) -> ChatCompletion:
+        """Make one request, retried by the SDK, and return a response with at least one choice."""
+        from openai import OpenAIError
+        from openai.types.chat import ChatCompletion
+
+        async with self._slots:
+            if self._client is None:
+                self._client = self._connect()
+            create: Callable[..., Awaitable[object]] = self._client.chat.completions.create
+            wire = wire_messages(messages, system_role=self.capabilities.system_role)
+            sent = [{"role": role, "content": content} for role, content in wire]
+            try:
+                response = await create(model=self._model, messages=sent, **options)
+            except OpenAIError as error:
+                # Not chained: the cause holds the request, and with it the key.
+                raise self._explain(error) from None
+            except ValueError as error:
+                raise ModelError(f"model {self.name} at {self._where()} sent broken JSON: {error}") from None
+        if not isinstance(response, ChatCompletion):
+            start = self._clean(str(response))
+            raise ModelError(
+                f"model {self.name} at {self._where()} sent no chat completion but {start!r}; check the base URL"
+            )
+        if not response.choices:
+            raise ModelError(f"model {self.name} at {self._where()} sent a reply without choices")
+        return response
+
+    def _connect(self) -> openai.AsyncOpenAI:
+        import httpx2
+        import openai
+
+        limits = httpx2.Limits(max_connections=self._concurrency, max_keepalive_connections=self._concurrency)
+        return openai.AsyncOpenAI(
+            api_key=self._api_key or "none",
+            base_url=self._base_url,
+            timeout=httpx2.Timeout(self._timeout_s, connect=min(10.0, self._timeout_s)),
+            max_retries=self._max_retries,
+            http_client=openai.DefaultAsyncHttpxClient(
+                limits=limits, event_hooks={"response": [_fail_fast_without_quota]}
+            ),
+        )
+
+    def _check_context(self, messages: Messages, max_tokens: int) -> None:
+        context, prompt = self.capabilities.context, self.count_tokens(messages)
+        if context is not None and prompt + max_tokens > context:
+            raise ContextError(
+                f"model {self.name}: a prompt of about {prompt} tokens (estimated) and a reply of up to {max_tokens} "
+                f"exceed its context of {context}; shorten the story or the debate, or use a model with a longer one"
+            )
+
+    def _usage(self, response: ChatCompletion, messages: Messages, tokens_out: int) -> Usage:
+        """Read the usage; where a server reports none, estimate it, since a budget must not take it for nothing."""
+        usage = response.usage
+        if usage is None:
+            return Usage(self.count_tokens(messages), tokens_out)
+        prompt, reply = usage.prompt_tokens_details, usage.completion_tokens_details
+        return Usage(
+            usage.prompt_tokens or 0,
+            usage.completion_tokens or 0,
+            cached=(prompt.cached_tokens or 0) if prompt else 0,
+            reasoning=(reply.reasoning_tokens or 0) if reply else 0,
+        )
+
+    def _explain(self, error: openai.OpenAIError) -> DissoiError:
+        """Say in one line what an error of the SDK means and what to do."""
+        import httpx2
+        import openai
+
+        who = f"model {self.name} at {self._where()}"
+        if isinstance(error, openai.APIStatusError):
+            return self._explain_status(error, who)
+        if isinstance(error, openai.APITimeoutError):
+            return ModelError(f"{who}: no answer within {self._timeout_s:g} s, after {self._max_retries} retries")
+        if isinstance(error.__cause__, httpx2.ConnectError):
+            return ModelAccessError(
+                f"{who}: cannot connect, after {self._max_retries} retries; check the server and the base URL "
+                "(OPENAI_BASE_URL)"
+            )
+        cause = self._clean(str(error.__cause__ or error))
+        return ModelError(f"{who}: the call failed, after {self._max_retries} retries: {cause}")
+
+    def _explain_status(self, error: openai.APIStatusError, who: str) -> DissoiError:
+        code, key, detail = error.status_code, self._key_variable, self._clean(error.message)
+        if code == 401:
+            return ModelAccessError(f"{who}: the server refused the API key (401); check {key}")
+        if code == 403:
+            return ModelAccessError(f"{who}: the key in {key} may not use this model (403): {detail}")
+        if code == 404:
+            return ModelAccessError(f"{who}: no such model or address (404); check both: {detail}")
+        if code == 429 and "insufficient_quota" in (error.code, error.type):
+            return ModelAccessError(f"{who}: the quota of the key in {key} is spent; add credit and resume the run")
+        if code == 400 and (error.code == "context_length_exceeded" or "maximum context length" in detail):
+            return ContextError(f"{who}: prompt and reply exceed the context: {detail}")
+        return ModelError(f"{who}: the server answered {code}: {detail}")
+
+    def _where(self) -> str:
+        """Return the server's address without any user name, password or query."""
+        parts = urlsplit(self._base_url)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+    def _clean(self, text: str) -> str:
+        """Cut a server's words to one short line without the key."""
+        if self._api_key:
+            text = text.replace(self._api_key, "***")
+        line = " ".join(_KEY.sub("***", text).split())
+        return line if len(line) <= 300 else line[:300] + "..."
+
+
+async def _fail_fast_without_quota(response: httpx2.Response) -> None:
+    """Mark a 429 for a spent quota as not to be retried, in the header by which the SDK decides."""
+    if response.status_code != 429:
+        return
+    try:
+        body = json.loads(await response.aread())
+        error = body["error"]
+        spent = "insufficient_quota" in (error.get("code"), error.get("type"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return
+    if spent:
+        response.headers["x-should-retry"] = "false"
+
+
+def _finish(reason: str | None) -> Literal["stop", "length", "filter"]:
+    if reason == "length":
+        return "length"
+    return "filter" if reason == "content_filter" else "stop"
+
+
+def _text(content: str | None, stops: Sequence[str]) -> str:
+    """Return a reply up to the first stop text: some servers take no stops, some only four, some include them."""
+    text = content or ""
+    return text[: min([len(text), *(text.index(stop) for stop in stops if stop and stop in text)])]
+
+
+def _shares(usage: Usage, n: int) -> list[Usage]:
+    """Share out the tokens of one request over its samples, for servers report sums; the first carries the prompt."""
+    out, more_out = divmod(usage.tokens_out, n)
+    hidden, more_hidden = divmod(usage.reasoning, n)
+    first = Usage(usage.tokens_in, out + more_out, usage.cached, hidden + more_hidden)
+    return [first] + [Usage(0, out, 0, hidden)] * (n - 1)

@@ -1,0 +1,270 @@
+"""A chat-completions server for tests: a real process on a real port, with deterministic replies and scripted faults.
+
+Run it with ``python tests/chat_server.py [--port N] [--latency SECONDS] [--key KEY]``; it prints its port first.
+Debaters get an ``<argument>`` with quotes from the story of the prompt, judges get letter probabilities that depend on
+a hash of the prompt. A model called ``fault-X``, or a header ``X-Fault: X``, brings about the fault X (see FAULTS).
+Names that begin like reasoning models refuse temperature, logprobs and max_tokens, as those do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import collections
+import hashlib
+import json
+import math
+import random
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+FILLER = (
+    "The other side cannot explain this line.",
+    "Read it again and ask what else it could mean.",
+    "The story says so in its own words.",
+    "Nothing that my opponent quotes speaks against it.",
+    "A reader who follows the events in order reaches the same conclusion.",
+    "That is direct evidence and not a guess.",
+    "The opposing answer needs a motive that the text never gives.",
+    "Weigh the quoted words and not the tone of the speaker.",
+)
+OTHERS = ("The", "I", "Answer", "Both", "Debater", "It", "**", "Based", "After", "Neither", "Well", "So", "Judge", "My")
+REASONING = re.compile(r"(o[134](-|$)|gpt-5)")
+
+
+class Reply(NamedTuple):
+    """An HTTP response."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = {"content-type": "application/json"}
+
+
+def error(status: int, message: str, code: str, **headers: str) -> Reply:
+    body = {"error": {"message": message, "type": code, "code": code, "param": None}}
+    return Reply(status, json.dumps(body).encode(), {"content-type": "application/json"} | headers)
+
+
+# Faults that answer a request instead of the model: how many attempts of one request get it, and the answer.
+ALWAYS = 10**9
+FAULTS: dict[str, tuple[int, Reply]] = {
+    "429-twice": (2, error(429, "slow down", "rate_limit_exceeded", **{"retry-after-ms": "20"})),
+    "429-always": (ALWAYS, error(429, "slow down", "rate_limit_exceeded", **{"retry-after-ms": "20"})),
+    "500-once": (1, error(500, "oops", "server_error", **{"retry-after-ms": "20"})),
+    "503-always": (ALWAYS, error(503, "overloaded", "server_error", **{"retry-after-ms": "20"})),
+    "quota": (ALWAYS, error(429, "You exceeded your current quota", "insufficient_quota")),
+    "401": (ALWAYS, error(401, "Incorrect API key provided: sk-very*******cret.", "invalid_api_key")),
+    "403": (ALWAYS, error(403, "Project has no access to the model", "model_not_found")),
+    "404": (ALWAYS, error(404, "The model does not exist", "model_not_found")),
+    "400": (ALWAYS, error(400, "key sk-very-secret was sent with a bad request", "invalid_request")),
+    "context": (ALWAYS, error(400, "This model's maximum context length is 100 tokens", "context_length_exceeded")),
+    "html": (ALWAYS, Reply(200, b"<html><body>Welcome to nginx!</body></html>", {"content-type": "text/html"})),
+    "truncated": (ALWAYS, Reply(200, b'{"id": "x", "choices": [{"ind')),
+    "object": (ALWAYS, Reply(200, b'{"hello": "world"}')),
+}
+# Faults in an answer that is otherwise right: no-logprobs, no-letters, one-letter, zero-logprobs, empty, null-content,
+# filter, short-n, no-usage. Faults of the connection: reset-once, hang.
+
+
+def noise(*parts: object) -> random.Random:
+    """Return a generator that depends on its arguments alone."""
+    return random.Random(hashlib.sha256("\0".join(map(str, parts)).encode()).digest())
+
+
+def argue(prompt: str, story: str, index: int) -> str:
+    """Write a speech of the length that the prompt asks for, with up to two quotes from the story."""
+    draw = noise("argue", prompt, index)
+    limits = re.search(r"Write (\d+) to (\d+) words", prompt)
+    low, high = (int(limits[1]), int(limits[2])) if limits else (70, 150)
+    sentences = [text.strip() for text in re.split(r"(?<=[.!?])\s+", story) if 4 <= len(text.split()) <= high // 3]
+    speech = ["My answer is the right one."]
+    quotes = draw.sample(sentences, min(2, len(sentences)))
+    speech += [f"The story says <quote>{quote}</quote> and that settles it." for quote in quotes]
+    while len(" ".join(speech).split()) < low:
+        speech.append(draw.choice(FILLER))
+    return f"I look for the strongest lines.\n<argument>\n{' '.join(speech)}\n</argument>"
+
+
+def letter_logprobs(prompt: str, top: int, fault: str) -> list[dict[str, Any]]:
+    """Spread probability over the first token: both letters in two forms each, the rest over other words."""
+    share = noise("judge", prompt).uniform(0.05, 0.95)
+    masses = {"A": 0.8 * share, " A": 0.1 * share, "B": 0.8 * (1 - share), " B": 0.1 * (1 - share)}
+    if fault == "one-letter":
+        masses = {"A": 0.95, " A": 0.0499}
+    if fault == "no-letters":
+        masses = {}
+    left = 1 - math.fsum(masses.values())
+    masses |= {token: left * 2.0 ** -(rank + 1) for rank, token in enumerate(OTHERS)}
+    ranked = sorted(masses.items(), key=lambda item: -item[1])[:top]
+    return [
+        {"token": token, "logprob": 0.0 if fault == "zero-logprobs" else math.log(mass), "bytes": list(token.encode())}
+        for token, mass in ranked
+    ]
+
+
+def reply_text(prompt: str, story: str, index: int) -> str:
+    """Answer as a debater, as a judge that reasons, or briefly."""
+    if story:
+        return argue(prompt, story, index)
+    choice = "A" if noise("verdict", prompt, index).random() < 0.5 else "B"
+    if re.search(r"^Answer: A$", prompt, re.MULTILINE):
+        return f"One side quotes better than the other.\nAnswer: {choice}"
+    return f"Reply {noise('reply', prompt, index).randrange(10**6)} to a prompt of {len(prompt.split())} words."
+
+
+class ChatServer:
+    """The state of the server: what was asked, and how often."""
+
+    def __init__(self, *, latency: float, key: str | None) -> None:
+        self.latency = latency
+        self.key = key
+        self.by_model: collections.Counter[str] = collections.Counter()
+        self.samples = 0
+        self.running = 0
+        self.most_running = 0
+        self.last: dict[str, dict[str, Any]] = {}
+        self.attempts: collections.Counter[str] = collections.Counter()
+        self.prefixes: set[str] = set()
+
+    async def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply | None:
+        """Answer a request; None drops the connection."""
+        if method == "GET" and path == "/calls":
+            report = {
+                "calls": self.by_model.total(),
+                "by_model": self.by_model,
+                "samples": self.samples,
+                "most_running": self.most_running,
+                "last": self.last,
+            }
+            return Reply(200, json.dumps(report).encode())
+        if method != "POST" or path != "/v1/chat/completions":
+            return error(404, f"no {method} {path} here", "not_found")
+        request = json.loads(body)
+        model = request["model"]
+        self.by_model[model] += 1
+        self.last[model] = request
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        try:
+            await asyncio.sleep(self.latency)
+            if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
+                return FAULTS["401"][1]
+            fault = headers.get("x-fault", model.removeprefix("fault-") if model.startswith("fault-") else "")
+            return await self.fail(fault, body) or self.refuse(request) or self.complete(request, fault)
+        except ConnectionResetError:
+            return None
+        finally:
+            self.running -= 1
+
+    async def fail(self, fault: str, body: bytes) -> Reply | None:
+        """Bring about a fault that takes the place of an answer."""
+        attempt = f"{fault} {hashlib.sha256(body).hexdigest()}"
+        self.attempts[attempt] += 1
+        if fault == "hang":
+            await asyncio.sleep(3600)
+        if fault == "reset-once" and self.attempts[attempt] == 1:
+            raise ConnectionResetError
+        times, reply = FAULTS.get(fault, (0, None))
+        return reply if self.attempts[attempt] <= times else None
+
+    def refuse(self, request: Mapping[str, Any]) -> Reply | None:
+        """Refuse what models of this name do not take."""
+        roles = [message["role"] for message in request["messages"]]
+        if request["model"].startswith("strict") and (
+            "system" in roles or roles != ["user", "assistant"] * (len(roles) // 2) + ["user"]
+        ):
+            return error(400, f"roles must alternate, beginning with user: {roles}", "invalid_request")
+        unsupported = {"temperature", "top_p", "logprobs", "top_logprobs", "max_tokens", "stop"} & set(request)
+        if REASONING.match(request["model"]) and unsupported:
+            return error(400, f"Unsupported parameters: {sorted(unsupported)}", "unsupported_parameter")
+        return None
+
+    def complete(self, request: Mapping[str, Any], fault: str) -> Reply:
+        """Make a chat completion."""
+        prompt = "\n".join(message["content"] for message in request["messages"])
+        found = re.search(r"<story>(.*?)</story>", prompt, re.DOTALL)
+        story = found[1].strip() if found else ""
+        limit = request.get("max_tokens") or request.get("max_completion_tokens") or 4096
+        choices, tokens_out = [], 0
+        for index in range(1 if fault == "short-n" else request.get("n") or 1):
+            logprobs = None
+            if request.get("logprobs") and fault != "no-logprobs":
+                top = letter_logprobs(prompt, request.get("top_logprobs") or 0, fault)
+                logprobs = {"content": [{**top[0], "top_logprobs": top}], "refusal": None}
+            text = top[0]["token"] if logprobs else reply_text(prompt, story, index)
+            tokens, finish = math.ceil(len(text) / 4), "stop"
+            if tokens > limit:
+                text, tokens, finish = text[: 4 * limit], limit, "length"
+            tokens_out += tokens
+            content = None if fault in {"null-content", "filter"} else text
+            choices.append(
+                {
+                    "index": index,
+                    "message": {"role": "assistant", "content": content, "refusal": None},
+                    "logprobs": logprobs,
+                    "finish_reason": "content_filter" if fault == "filter" else finish,
+                }
+            )
+        self.samples += len(choices)
+        response = {
+            "id": f"chatcmpl-{self.by_model.total()}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": request["model"],
+            "choices": [] if fault == "empty" else choices,
+            "usage": None if fault == "no-usage" else self.usage(request["model"], prompt, tokens_out),
+        }
+        return Reply(200, json.dumps(response).encode())
+
+    def usage(self, model: str, prompt: str, tokens_out: int) -> dict[str, Any]:
+        """Count four characters as a token; the first 512 tokens of a prompt seen before come from the cache."""
+        hidden = 64 if REASONING.match(model) else 0
+        prefix = prompt[:2048]
+        cached = 512 if len(prefix) == 2048 and prefix in self.prefixes else 0
+        self.prefixes.add(prefix)
+        tokens_in = math.ceil(len(prompt) / 4)
+        return {
+            "prompt_tokens": tokens_in,
+            "completion_tokens": tokens_out + hidden,
+            "total_tokens": tokens_in + tokens_out + hidden,
+            "prompt_tokens_details": {"cached_tokens": cached, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": hidden, "audio_tokens": 0},
+        }
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, HTTP/1.1 with keep-alive."""
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                method, path, _version = head[0].split(" ")
+                pairs = (line.split(":", 1) for line in head[1:] if line)
+                headers = {name.lower(): value.strip() for name, value in pairs}
+                body = await reader.readexactly(int(headers.get("content-length", "0")))
+                reply = await self.answer(method, path, headers, body)
+                if reply is None:
+                    return
+                lines = [f"HTTP/1.1 {reply.status} Scripted", f"content-length: {len(reply.body)}"]
+                lines += [f"{name}: {value}" for name, value in reply.headers.items()]
+                writer.write("\r\n".join([*lines, "", ""]).encode() + reply.body)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--key", help="the API key that is taken; without it any is")
+    flags = parser.parse_args()
+    state = ChatServer(latency=flags.latency, key=flags.key)
+    server = await asyncio.start_server(state.serve, "127.0.0.1", flags.port, limit=2**24, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - how the parent learns the port
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import re
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from debate.errors import ContextError, DissoiError, ModelAccessError, ModelError
+from debate.models.base import Capabilities, Draw, Message, Sampling, Usage
+from debate.models.calls import LoggedModel
+from debate.models.limits import Budget, Meter
+from debate.models.remote import (
+    RemoteModel,
+    TokenProbability,
+    choice_probabilities,
+    known_capabilities,
+    wire_messages,
+)
+from debate.store import Store
+from tests.servers import ChatServer, chat_server_fixture, running_chat_server
+
+__all__ = ["chat_server_fixture"]  # pytest finds the fixture `chat_server` by this import
+
+STORY = (
+    "The lighthouse keeper counted the ships each night. On Friday he counted one too few. "
+    "He lit the lamp again and rowed out alone. By morning the missing ship lay at anchor in the bay."
+)
+DEBATE = [
+    Message("system", "You are a skilled debater."),
+    Message("user", f"<story>\n{STORY}\n</story>\n\nWrite 30 to 60 words."),
+]
+JUDGE = [Message("system", "You judge debates."), Message("user", "Which answer is right? Reply with A or B.")]
+SAMPLING = Sampling(max_tokens=200, temperature=0.7, top_p=0.9, stop=("###",))
+
+Connect = Callable[..., AbstractAsyncContextManager[RemoteModel]]
+
+
+@pytest.fixture
+def connect(chat_server: ChatServer) -> Connect:
+    @contextlib.asynccontextmanager
+    async def connected(
+        model: str,
+        capabilities: Capabilities | None = None,
+        *,
+        base_url: str = chat_server.base_url,
+        api_key: str | None = chat_server.api_key,
+        concurrency: int = 32,
+        timeout_s: float = 20,
+        max_retries: int = 3,
+    ) -> AsyncIterator[RemoteModel]:
+        remote = RemoteModel(
+            f"openai/{model}",
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            capabilities=capabilities or Capabilities(),
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            max_retries=max_retries,
+        )
+        try:
+            yield remote
+        finally:
+            await remote.close()
+
+    return connected
+
+
+async def test_samples_come_in_one_request_where_n_is_declared(connect: Connect, chat_server: ChatServer) -> None:
+    async with connect("plain-n") as model:
+        replies = await model.sample(DEBATE, draws=Draw().take(4), sampling=SAMPLING)
+    assert chat_server.calls("plain-n") == 1
+    assert len({reply.text for reply in replies}) > 1
+    assert {reply.finish for reply in replies} == {"stop"}
+    for reply in replies:
+        argument = reply.text[reply.text.index("<argument>") : reply.text.index("</argument>")]
+        quotes = re.findall(r"<quote>(.*?)</quote>", argument)
+        assert quotes
+        assert all(quote in STORY for quote in quotes)
+    characters = sum(len(message.content) for message in DEBATE) + 1  # the server counts four to a token
+    assert replies[0].usage.tokens_in == math.ceil(characters / 4)
+    assert [reply.usage.tokens_in for reply in replies[1:]] == [0, 0, 0]
+    assert sum(reply.usage.tokens_out for reply in replies) == sum(math.ceil(len(reply.text) / 4) for reply in replies)
+    sent = chat_server.report()["last"]["plain-n"]
+    assert sent["messages"] == [{"role": message.role, "content": message.content} for message in DEBATE]
+    del sent["messages"]
+    assert sent == {"model": "plain-n", "n": 4, "max_tokens": 200, "temperature": 0.7, "top_p": 0.9, "stop": ["###"]}
+
+
+async def test_samples_come_in_single_requests_where_n_is_not_declared(
+    connect: Connect, chat_server: ChatServer
+) -> None:
+    async with connect("plain-single", Capabilities(n=False)) as model:
+        replies = await model.sample(DEBATE, draws=Draw().take(3), sampling=SAMPLING)
+    assert chat_server.calls("plain-single") == len(replies) == 3
+    assert "n" not in chat_server.report()["last"]["plain-single"]
+
+
+async def test_choose_sums_the_token_forms(connect: Connect, chat_server: ChatServer) -> None:
+    async with connect("letters") as model:
+        choice = await model.choose(JUDGE, ("A", "B"))
+        swapped = await model.choose(JUDGE, ("B", "A"))
+    assert choice.mass == pytest.approx(0.9)  # by the server's construction
+    assert 0.05 <= choice.probabilities[0] <= 0.95
+    assert sum(choice.probabilities) == pytest.approx(1)
+    assert swapped.probabilities == pytest.approx(choice.probabilities[::-1])
+    assert choice.usage.tokens_out == 1
+    sent = chat_server.report()["last"]["letters"]
+    assert (sent["max_tokens"], sent["logprobs"], sent["top_logprobs"]) == (1, True, 20)
+
+
+async def test_reasoning_models_get_what_they_take(connect: Connect, chat_server: ChatServer) -> None:
+    async with connect("o4-mini", known_capabilities("o4-mini")) as model:
+        (reply,) = await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+        with pytest.raises(ModelError, match="gives no log-probabilities"):
+            await model.choose(JUDGE, ("A", "B"))
+    assert reply.usage.reasoning == 64
+    assert reply.usage.tokens_out == 64 + math.ceil(len(reply.text) / 4)
+    assert set(chat_server.report()["last"]["o4-mini"]) == {"model", "messages", "max_completion_tokens"}
+
+
+async def test_servers_that_want_alternating_turns_get_them(connect: Connect) -> None:
+    messages = [*JUDGE, Message("user", "More."), Message("assistant", "Hm."), Message("user", "Well?")]
+    async with connect("strict", Capabilities(system_role=False)) as model:
+        assert len(await model.sample(messages, draws=[Draw()], sampling=SAMPLING)) == 1
+    async with connect("strict") as model:
+        with pytest.raises(ModelError, match=r"answered 400: .*roles must alternate"):
+            await model.sample(messages, draws=[Draw()], sampling=SAMPLING)
+
+
+def test_wire_messages() -> None:
+    messages = [Message("system", "s"), Message("user", "u"), Message("user", "v"), Message("assistant", "a")]
+    assert wire_messages(messages, system_role=True) == [("system", "s"), ("user", "u\n\nv"), ("assistant", "a")]
+    assert wire_messages(messages, system_role=False) == [("user", "s\n\nu\n\nv"), ("assistant", "a")]
+
+
+async def test_cached_tokens_are_recorded(connect: Connect) -> None:
+    long = [Message("user", "word " * 500)]
+    async with connect("cached") as model:
+        first, second = [(await model.sample(long, draws=[Draw()], sampling=SAMPLING))[0] for _ in range(2)]
+    assert (first.usage.cached, second.usage.cached) == (0, 512)
+
+
+async def test_stops_and_length(connect: Connect) -> None:
+    async with connect("o3", known_capabilities("o3")) as model:  # takes no stops: they are cut here
+        (reply,) = await model.sample(DEBATE, draws=[Draw()], sampling=Sampling(max_tokens=200, stop=("<argument>",)))
+        assert reply.text == "I look for the strongest lines.\n"
+    async with connect("short") as model:
+        (reply,) = await model.sample(DEBATE, draws=[Draw()], sampling=Sampling(max_tokens=3))
+        assert (reply.finish, reply.usage.tokens_out) == ("length", 3)
+
+
+@pytest.mark.parametrize(
+    ("fault", "requests"), [("fault-429-twice", 3), ("fault-500-once", 2), ("fault-reset-once", 2)]
+)
+async def test_passing_faults_are_retried(connect: Connect, chat_server: ChatServer, fault: str, requests: int) -> None:
+    async with connect(fault) as model:
+        (reply,) = await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+    assert "<argument>" in reply.text
+    assert chat_server.calls(fault) == requests
+
+
+@pytest.mark.parametrize(
+    ("fault", "requests", "error"),
+    [
+        ("quota", 1, (ModelAccessError, "quota of the key in OPENAI_API_KEY is spent")),
+        ("401", 1, (ModelAccessError, r"refused the API key \(401\); check OPENAI_API_KEY")),
+        ("403", 1, (ModelAccessError, "may not use this model")),
+        ("404", 1, (ModelAccessError, "no such model or address")),
+        ("400", 1, (ModelError, "answered 400: .*bad request")),
+        ("context", 1, (ContextError, "maximum context length is 100")),
+        ("429-always", 4, (ModelError, "answered 429")),
+        ("503-always", 4, (ModelError, "answered 503: .*overloaded")),
+        ("html", 1, (ModelError, "no chat completion but '<html>.*nginx")),
+        ("truncated", 1, (ModelError, "broken JSON")),
+        ("object", 1, (ModelError, "without choices")),
+        ("empty", 1, (ModelError, "without choices")),
+        ("short-n", 1, (ModelError, "returned 1 of 2 samples .*declare `n: false`")),
+    ],
+)
+async def test_lasting_faults_are_named(
+    connect: Connect, chat_server: ChatServer, fault: str, requests: int, error: tuple[type[DissoiError], str]
+) -> None:
+    kind, words = error
+    async with connect(f"fault-{fault}") as model:
+        with pytest.raises(kind, match=words) as caught:
+            await model.sample(DEBATE, draws=Draw().take(2), sampling=SAMPLING)
+    assert type(caught.value) is kind
+    assert f"model openai/fault-{fault}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "sk-very" not in str(caught.value)
+    assert chat_server.calls(f"fault-{fault}") == requests
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("no-logprobs", "no log-probabilities; declare `logprobs: false`"),
+        ("no-letters", "none of the choices A, B is among the 14 likeliest tokens"),
+        ("zero-logprobs", "sum to 18, which is no distribution"),
+        ("empty", "without choices"),
+    ],
+)
+async def test_missing_letters_are_named(connect: Connect, fault: str, words: str) -> None:
+    async with connect(f"fault-{fault}") as model:
+        with pytest.raises(ModelError, match=words):
+            await model.choose(JUDGE, ("A", "B"))
+
+
+async def test_a_sure_judge_is_no_fault(connect: Connect) -> None:
+    async with connect("fault-one-letter") as model:
+        choice = await model.choose(JUDGE, ("A", "B"))
+    assert choice.probabilities[0] > 0.999
+    assert 0 < choice.probabilities[1] < 1e-6
+
+
+@pytest.mark.parametrize(("fault", "finish"), [("null-content", "stop"), ("filter", "filter")])
+async def test_null_content_is_an_empty_reply(connect: Connect, fault: str, finish: str) -> None:
+    async with connect(f"fault-{fault}") as model:
+        (reply,) = await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+    assert (reply.text, reply.finish) == ("", finish)
+
+
+async def test_unreported_usage_is_estimated(connect: Connect) -> None:
+    async with connect("fault-no-usage") as model:
+        (reply,) = await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+        assert reply.usage == Usage(model.count_tokens(DEBATE), math.ceil(len(reply.text) / 3))
+
+
+async def test_a_hanging_server_times_out(connect: Connect) -> None:
+    async with connect("fault-hang", timeout_s=0.3, max_retries=0) as model:
+        with pytest.raises(ModelError, match=r"no answer within 0\.3 s"):
+            await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+
+
+async def test_an_unreachable_server_is_named(connect: Connect) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
+        base_url = f"http://name:word@127.0.0.1:{taken.getsockname()[1]}/v1"
+        async with connect("any", base_url=base_url, max_retries=1) as model:
+            with pytest.raises(ModelAccessError, match=r"cannot connect, after 1 retries.*OPENAI_BASE_URL") as caught:
+                await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+    assert "name:word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("api_key", [None, ""])
+def test_openai_needs_a_key(api_key: str | None) -> None:
+    with pytest.raises(ModelAccessError, match=r"model openai/gpt-4o: .* needs an API key; set OPENAI_API_KEY"):
+        RemoteModel("openai/gpt-4o", model="gpt-4o", base_url=None, api_key=api_key, capabilities=Capabilities())
+
+
+async def test_the_key_is_nowhere_in_errors_or_logs(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for fault in ("400", "401", "429-twice"):
+        async with connect(f"fault-{fault}") as model:
+            with contextlib.suppress(DissoiError):
+                await model.sample([Message("user", f"ask once more {fault}")], draws=[Draw()], sampling=SAMPLING)
+    async with connect("plain", api_key="sk-another-wrong-key") as model:
+        with pytest.raises(ModelAccessError):
+            await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+    assert caplog.records
+    assert "sk-very-secret" not in caplog.text.replace("key sk-very-secret was sent", "")  # the server's own words
+    assert "sk-another-wrong-key" not in caplog.text
+
+
+async def test_a_prompt_over_the_context_is_refused_before_the_call(connect: Connect, chat_server: ChatServer) -> None:
+    async with connect("small", Capabilities(context=250)) as model:
+        prompt = model.count_tokens(DEBATE)
+        with pytest.raises(ContextError, match=rf"about {prompt} tokens \(estimated\).* 200 exceed its context of 250"):
+            await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+        assert chat_server.calls("small") == 0
+        assert await model.choose(JUDGE, ("A", "B"))
+
+
+async def test_requests_run_at_once_up_to_the_bound(connect: Connect) -> None:
+    with running_chat_server(latency_s=0.05) as server:
+        async with connect("many", base_url=server.base_url, concurrency=7) as model:
+            draws = [Draw(sample=index) for index in range(21)]
+            await asyncio.gather(*(model.sample(DEBATE, draws=[draw], sampling=SAMPLING) for draw in draws))
+        assert server.report()["most_running"] == 7
+
+
+async def test_logged_remote_calls_are_replayed_without_the_server(connect: Connect, tmp_path: Path) -> None:
+    store, sessions = Store(tmp_path / "run.sqlite"), []
+    with running_chat_server() as server:
+        async with connect("logged", base_url=server.base_url) as remote:
+            model = LoggedModel(remote, store, Meter(Budget(), {}))
+            sessions.append(await model.sample(DEBATE, draws=Draw().take(3), sampling=SAMPLING))
+    async with connect("logged", base_url=server.base_url) as remote:  # it is down by now
+        meter = Meter(Budget(max_calls=0), {})
+        sessions.append(await LoggedModel(remote, store, meter).sample(DEBATE, draws=Draw().take(3), sampling=SAMPLING))
+    assert sessions[0] == sessions[1]
+    assert meter.total().replayed == 3
+    store.close()
+
+
+def test_choice_probabilities() -> None:
+    tokens = [TokenProbability("A", 0.5), TokenProbability("\u2581A", 0.1), TokenProbability(" B", 0.2)]
+    tokens += [TokenProbability("a", 0.1), TokenProbability("A.", 0.1)]
+    probabilities, mass = choice_probabilities(tokens, ("A", "B"))
+    assert probabilities == pytest.approx((0.75, 0.25))
+    assert mass == pytest.approx(0.8)
+    with pytest.raises(ValueError, match="choice B is not among the 1 likeliest"):
+        choice_probabilities([TokenProbability("A", 0.6)], ("A", "B"))
+    for broken in ([], [TokenProbability("A", math.nan)]):
+        with pytest.raises(ValueError, match="no distribution"):
+            choice_probabilities(broken, ("A", "B"))
+
+
+@pytest.mark.parametrize(
+    ("model", "reasoning", "logprobs"),
+    [
+        ("gpt-4o-mini", False, True),
+        ("gpt-4.1", False, True),
+        ("ft:gpt-3.5-turbo:org::x", False, True),
+        ("openai/o3-mini", True, False),
+        ("o1", True, False),
+        ("o4-mini-2025-04-16", True, False),
+        ("gpt-5.2-mini", True, False),
+        ("llama-3-8b", False, True),
+        ("olmo-7b", False, True),
+    ],
+)
+def test_known_capabilities(model: str, reasoning: bool, logprobs: bool) -> None:  # noqa: FBT001 - parametrized
+    known = known_capabilities(model)
+    assert (known.reasoning, known.temperature, known.logprobs) == (reasoning, not reasoning, logprobs)
