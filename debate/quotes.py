@@ -1,0 +1,287 @@
+"""Quotes: an argument is parsed into spans, its quotes are verified against the story, and only we write marks.
+
+A quote is verified if it is a contiguous run of whole tokens of the story after a folding that keeps meaning (design,
+section 4; ``debate.story_index`` says what folds and what a whole token is), and further:
+
+- *Outside*: quotation marks, ``...``, ``. , ; : ! ?`` and dashes that the debater added around a quote are left out.
+  That cannot change meaning, since the story's own text is shown. Inside a quote nothing is left out.
+- *Length*: at least three words or twelve characters of the story's text, and something other than punctuation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from debate.markup import neutralise, pair_blocks, unmask
+from debate.story_index import StoryIndex, fold, splice, story_index
+
+__all__ = [
+    "Argument",
+    "Name",
+    "Quote",
+    "Seat",
+    "StoryIndex",
+    "extract_argument",
+    "parse_argument",
+    "quote_span",
+    "splice",
+    "story_index",
+    "to_markup",
+    "verify",
+]
+
+Seat = Literal["A", "B"]
+
+MIN_WORDS = 3
+MIN_CHARACTERS = 12
+_OUTER = frozenset("\"'.,;:!?—")
+# The nearest passage costs milliseconds, so a reply of thousands of false quotes gets it for the first few only.
+MAX_NEAREST = 16
+
+_QUOTE_TAG = re.compile(r"<([\s/\\]*)(?:[uv][\s_.\-]*)?quotes?(?!\w)([^<>]*)>", re.IGNORECASE)
+_ARGUMENT_TAG = re.compile(r"<([\s/]*)argument(?!\w)([^<>]*)>", re.IGNORECASE)
+
+_PERSON = ("debater", "consultant", "speaker")
+_NAME = re.compile(
+    r"\b(?P<what>(?i:debater|consultant|speaker|answer|option|choice|side|position)(?P<link>[^\S\n](?i:is)|:)?)"
+    r"[^\S\n]{1,3}"
+    r"""(?:\((?P<l1>[AB])\)|\[(?P<l2>[AB])\]|"(?P<l3>[AB])"|'(?P<l4>[AB])'|\*\*(?P<l5>[AB])\*\*|(?P<l6>[AB]))"""
+    r"(?!\w|-\w|[\u0300-\u036f])"
+    # "Answer: A man ..." begins a sentence, "Answer: A." names an answer.
+    r"(?(link)(?=[^\S\n]*(?:[^\w\s]|\n|\Z)))",
+)
+_LETTERS = ("l1", "l2", "l3", "l4", "l5", "l6")
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A quote and whether the story holds it.
+
+    Attributes:
+        text: For a verified quote the story's own text, runs of white space as one space; else what the debater wrote.
+        verified: Whether the story holds it.
+        span: Half-open character offsets in the story of the first place that holds it; None if unverified.
+        nearest: For an unverified quote the passage of the story most like it, in whole tokens, where one was sought.
+        score: How like it is, 0 to 100 (rapidfuzz ``partial_ratio_alignment``).
+    """
+
+    text: str
+    verified: bool
+    span: tuple[int, int] | None = None
+    nearest: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A mention of a speaker or an answer by its letter, kept apart from the letter.
+
+    Attributes:
+        who: Whether the speaker means itself (or its own answer) or the opponent.
+        what: The noun as written ("Debater"), with "is" or ":" where one joins it to the letter ("answer is").
+    """
+
+    who: Literal["self", "opponent"]
+    what: str
+
+    def render(self, seat: Seat | None) -> str:
+        """Write the mention as it is right for a speaker in ``seat``; without letters for None."""
+        if seat is not None:
+            letter = seat if self.who == "self" else "AB"["BA".index(seat)]
+            return f"{self.what} {letter}"
+        noun = self.what.lower()
+        if noun.endswith(("is", ":")):
+            return f"{self.what} {'mine' if self.who == 'self' else 'the opposing one'}"
+        if noun in _PERSON:
+            return f"this {noun}" if self.who == "self" else f"the other {noun}"
+        return f"my {noun}" if self.who == "self" else f"the opposing {noun}"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """What a speaker said, as text, quotes and names.
+
+    Attributes:
+        spans: In order. Whatever they hold, ``render`` writes no mark but its own.
+    """
+
+    spans: tuple[str | Quote | Name, ...]
+
+    @property
+    def quotes(self) -> tuple[Quote, ...]:
+        """The quotes, verified or not, in order."""
+        return tuple(span for span in self.spans if isinstance(span, Quote))
+
+    @property
+    def words(self) -> int:
+        """The number of words, marks not counted."""
+        return len(self.plain().split())
+
+    def plain(self, seat: Seat | None = None) -> str:
+        """Return the text without marks, with names for a speaker in ``seat``."""
+        return "".join(
+            span.render(seat) if isinstance(span, Name) else neutralise(span.text if isinstance(span, Quote) else span)
+            for span in self.spans
+        )
+
+    def render(self, seat: Seat | None = None) -> str:
+        """Write what a judge or an opponent sees.
+
+        Args:
+            seat: Where the speaker sits in the reader's frame, or None to name nobody by letter.
+
+        Returns:
+            The text with verified quotes as ``<v_quote>…</v_quote>`` and others as ``<u_quote>…</u_quote>``.
+        """
+        return "".join(
+            _mark(span, "v_quote" if span.verified else "u_quote")
+            if isinstance(span, Quote)
+            else span.render(seat)
+            if isinstance(span, Name)
+            else neutralise(span)
+            for span in self.spans
+        )
+
+
+def verify(quote: str, index: StoryIndex, *, nearest: bool = True) -> Quote:
+    """Verify one quote (the rules are in the module's docstring).
+
+    Args:
+        quote: What a debater claims the story says, without tags.
+        index: The story's index.
+        nearest: Whether to look for the nearest passage of a quote that fails.
+
+    Returns:
+        The quote, verified or not.
+    """
+    written = " ".join(neutralise(quote).split())
+    tokens = fold(written)
+    head, tail = 0, len(tokens)
+    while head < tail and tokens[head] in _OUTER:
+        head += 1
+    while tail > head and tokens[tail - 1] in _OUTER:
+        tail -= 1
+    if head == tail:
+        return Quote(written, verified=False)
+    for run in (tokens, tokens[:tail], tokens[head:], tokens[head:tail]):
+        span = index.find(run)
+        if span is not None:
+            text = splice(index.story, span)
+            if _is_long_enough(text):
+                return Quote(text, verified=True, span=span)
+            break
+    passage = index.nearest(written) if nearest else None
+    return Quote(written, False, None, *passage) if passage else Quote(written, verified=False)
+
+
+def quote_span(story: str, start: int, end: int) -> Quote:
+    """Make a quote of a passage of the story.
+
+    Args:
+        story: The story.
+        start: Where the passage starts (character offset).
+        end: Where it ends (half-open).
+
+    Returns:
+        A verified quote; its span is the first place that holds this text. Unverified if the passage is too short or
+        cuts a token.
+    """
+    return verify(splice(story, (start, end)), story_index(story), nearest=False)
+
+
+def parse_argument(text: str, story: str | None, *, seat: Seat | None = None) -> Argument:
+    """Parse an argument into text, verified and unverified quotes, and names.
+
+    Args:
+        text: What a speaker wrote inside ``<argument>``. Quotes stand in ``<quote>…</quote>``; a speaker's
+            ``<v_quote>``, or any disguise of these, is no more than that. Of nested tags the innermost pair counts;
+            others are dropped.
+        story: What quotes are verified against; without it none is verified.
+        seat: Where the speaker sat when it wrote, so that letters become names; None leaves them text.
+
+    Returns:
+        The argument.
+    """
+    index = story_index(story or "")
+    spans: list[str | Quote | Name] = []
+    pending = ""
+    sought = 0
+    for block in pair_blocks(unmask(text), _QUOTE_TAG):
+        if not block.inside:
+            # A dropped tag must not make one word of two.
+            gap = " " if pending[-1:].isalnum() and block.text[:1].isalnum() else ""
+            pending += gap + block.text
+            continue
+        spans.extend(_text_spans(pending, seat))
+        pending = ""
+        quote = verify(block.text, index, nearest=sought < MAX_NEAREST)
+        sought += not quote.verified
+        spans.append(quote)
+    spans.extend(_text_spans(pending, seat))
+    return Argument(tuple(spans))
+
+
+def extract_argument(raw: str) -> tuple[str | None, str]:
+    """Find the argument in a model's reply.
+
+    Args:
+        raw: The whole reply.
+
+    Returns:
+        What is inside the last complete ``<argument>…</argument>`` block, or None if there is no complete one; and what
+        stands outside it, the thinking, which is never shown to others.
+    """
+    blocks = list(pair_blocks(raw, _ARGUMENT_TAG))
+    last = max((at for at, block in enumerate(blocks) if block.inside), default=None)
+    if last is None:
+        return None, raw.strip()
+    outside = (
+        "\n".join(block.text.strip() for block in part if block.text.strip())
+        for part in (blocks[:last], blocks[last + 1 :])
+    )
+    return blocks[last].text.strip(), "\n".join(part for part in outside if part)
+
+
+def to_markup(argument: Argument, *, seat: Seat = "A") -> str:
+    """Write an argument as its speaker would, with ``<quote>`` tags.
+
+    Args:
+        argument: A parsed argument.
+        seat: The seat its names are written for.
+
+    Returns:
+        Text that ``parse_argument`` reads back to an equal argument, with the same story and seat (without a seat if
+        the argument was parsed without one).
+    """
+    return "".join(
+        _mark(span, "quote")
+        if isinstance(span, Quote)
+        else span.render(seat)
+        if isinstance(span, Name)
+        else neutralise(span)
+        for span in argument.spans
+    )
+
+
+def _mark(quote: Quote, tag: str) -> str:
+    return f"<{tag}>{neutralise(quote.text)}</{tag}>"
+
+
+def _text_spans(text: str, seat: Seat | None) -> Iterator[str | Name]:
+    text = neutralise(text)
+    position = 0
+    for found in _NAME.finditer(text) if seat else ():
+        if found.start() > position:
+            yield text[position : found.start()]
+        letter = next(found[group] for group in _LETTERS if found[group])
+        yield Name("self" if letter == seat else "opponent", " ".join(found["what"].split()))
+        position = found.end()
+    if position < len(text):
+        yield text[position:]
+
+
+def _is_long_enough(text: str) -> bool:
+    return any(map(str.isalnum, text)) and (len(text.split()) >= MIN_WORDS or len(text) >= MIN_CHARACTERS)
