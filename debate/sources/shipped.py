@@ -1,0 +1,77 @@
+"""``shipped:stories``: the stories that come with Dissoi (``data/stories/CARD.md`` describes them)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import yaml
+
+from debate.errors import SourceError
+from debate.question import FOLDS, Fold, Question
+from debate.sources.locate import data_folder
+from debate.sources.rows import Row, hint, listed, read_text
+
+__all__ = ["NAMES", "load_questions", "read_story"]
+
+NAMES = ("stories",)
+# The C parser reads the 40 stories in a tenth of the time; some builds of PyYAML lack it.
+_LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load_questions(name: str, source: str) -> Iterator[Question]:
+    """Load a shipped set of questions.
+
+    Args:
+        name: ``stories``.
+        source: The source string, for the questions to carry.
+
+    Yields:
+        Questions of two answers, in the order of story and question ids.
+
+    Raises:
+        SourceError: There is no such set, or its files are malformed.
+    """
+    if name not in NAMES:
+        raise SourceError(
+            f"{source!r}: nothing called {name!r} is shipped{hint(name, NAMES)} (shipped: {listed(NAMES)})"
+        )
+    for path in sorted((data_folder() / name).glob("*.yaml")):
+        story = read_story(path)
+        fold = next((fold for fold in FOLDS if fold == story.text("fold")), None)
+        if fold is None:
+            raise story.error(f"fold {story.text('fold')!r} is not one of {', '.join(get_args(Fold))}")
+        text = story.text("text").strip()
+        for row in story.rows("questions"):
+            yield Question(
+                id=row.text("id"),
+                text=row.text("text"),
+                answers=row.texts("answers"),
+                gold=row.integer("gold"),
+                story=text,
+                story_id=story.text("id"),
+                source=source,
+                fold=fold,
+            )
+
+
+def read_story(path: Path) -> Row:
+    """Read one story file.
+
+    Args:
+        path: A YAML file: ``id``, ``title``, ``genre``, ``fold``, ``text`` and ``questions``.
+
+    Returns:
+        Its fields.
+
+    Raises:
+        SourceError: The file cannot be read or is not a YAML mapping.
+    """
+    try:
+        value = yaml.load(read_text(path), Loader=_LOADER)  # noqa: S506 - a safe loader, either way
+    except yaml.YAMLError as error:
+        raise SourceError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(value, dict):
+        raise SourceError(f"{path} holds no mapping; a story file has id, title, genre, fold, text and questions")
+    return Row(value, str(path))
