@@ -1,0 +1,351 @@
+"""The worker thread of a local model: takes requests of all coroutines, batches whatever waits, answers."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from debate.errors import ContextError, DissoiError, ModelError
+from debate.models.base import Choice, Completion, Draw, Messages, Sampling, Scores, Usage
+from debate.models.generation import Generation, Reply
+from debate.models.prefixes import Tokens, plan
+from debate.models.runner import Row, Runner
+from debate.models.texts import Texts
+
+T = TypeVar("T")
+
+# Tokens of one packed pass: more is no faster and takes longer to let others in.
+PASS_TOKENS = 2048
+# Positions of one packed pass whose logits over the whole vocabulary are held.
+PASS_LOGITS = 256
+# Rows that are looked at together for shared beginnings.
+PLANNED_ROWS = 256
+# Coroutines that were started together arrive within this time of the first.
+GATHER_S = 0.002
+
+
+class Answer(Generic[T]):
+    """A result on its way from the worker to a coroutine. Made in the coroutine's event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[T] = self._loop.create_future()
+
+    def give(self, value: T) -> None:
+        """Hand over the result; a coroutine that no longer waits is left alone."""
+        self._call(lambda: self.future.set_result(value))
+
+    def fail(self, error: Exception) -> None:
+        """Hand over an error."""
+        wrapped = error if isinstance(error, DissoiError) else ModelError(f"local model: {_describe(error)}")
+        wrapped.__cause__ = error if wrapped is not error else None
+        self._call(lambda: self.future.set_exception(wrapped))
+
+    def _call(self, settle: Callable[[], None]) -> None:
+        def unless_done() -> None:
+            if not self.future.done():
+                settle()
+
+        try:
+            self._loop.call_soon_threadsafe(unless_done)
+        except RuntimeError:  # the loop is closed: nobody waits
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """What `Model.sample` asks."""
+
+    messages: Messages
+    draws: tuple[Draw, ...]
+    sampling: Sampling
+    answer: Answer[list[Completion]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseRequest:
+    """What `Model.choose` asks."""
+
+    messages: Messages
+    choices: tuple[str, ...]
+    answer: Answer[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """What `Model.score` asks."""
+
+    messages: Messages
+    continuations: tuple[str, ...]
+    answer: Answer[Scores]
+
+
+Request = SampleRequest | ChooseRequest | ScoreRequest
+
+
+class Engine:
+    """One model on one worker thread.
+
+    Args:
+        runner: Runs the model; used on the worker thread only.
+        texts: Its tokenizer.
+        max_batch: Most replies that decode together.
+        max_bytes: Most bytes of decoding prompts' keys and values.
+        threads: CPU threads of the model, or None for torch's default.
+    """
+
+    def __init__(self, runner: Runner, texts: Texts, *, max_batch: int, max_bytes: int, threads: int | None) -> None:
+        self._runner = runner
+        self._texts = texts
+        self._threads = threads
+        self._generation = Generation(runner, texts, max_batch, max_bytes)
+        self._rows: list[Row] = []
+        self._pass_tokens = PASS_TOKENS
+        self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._gate = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="local-model", daemon=True)
+        self._thread.start()
+
+    def submit(self, request: Request) -> None:
+        """Take a request; its answer comes through ``request.answer``.
+
+        Raises:
+            ModelError: The engine is closed.
+        """
+        with self._gate:  # nothing may enter the queue behind the closing mark
+            if self._closed:
+                raise ModelError("local model: it is closed; make a new one")
+            self._queue.put(request)
+
+    def close(self) -> None:
+        """Fail what has not finished, and join the worker thread."""
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        if self._threads is not None:
+            torch.set_num_threads(self._threads)
+        with torch.inference_mode():
+            while True:
+                taken, closing = self._take()
+                if closing:
+                    self._fail_all(ModelError("local model: closed before it answered"), taken)
+                    return
+                for request in taken:
+                    self._enter(request)
+                try:
+                    self._work()
+                except Exception as error:  # noqa: BLE001 - the thread must outlive any failure of a pass
+                    self._recover(error)
+
+    def _take(self) -> tuple[list[Request], bool]:
+        """Return what waits, and whether to close; wait for something where there is nothing else to do."""
+        taken: list[Request] = []
+        closing = False
+        if not (self._rows or self._generation.busy or self._generation.waiting):
+            first = self._queue.get()
+            if first is None:
+                return [], True
+            taken.append(first)
+            time.sleep(GATHER_S)
+        while not self._queue.empty():
+            request = self._queue.get()
+            if request is None:
+                closing = True
+            else:
+                taken.append(request)
+        return taken, closing
+
+    def _work(self) -> None:
+        """Do one packed pass, if rows wait for one, and one decoding step."""
+        self._rows.extend(self._generation.admit())
+        if self._rows:
+            rows, shared = self._choose_pass()
+            self._evaluate(rows, shared)
+            self._generation.start()
+        if self._generation.busy:
+            self._generation.step()
+
+    def _choose_pass(self) -> tuple[list[Row], int]:
+        """Take the rows of the next packed pass out of those that wait."""
+        waiting = self._rows[:PLANNED_ROWS]
+        group = plan([row.tokens for row in waiting], [row.wanted for row in waiting])[0]
+        shared = group.shared
+        members = group.rows
+        if shared == 0:
+            for index in members:
+                row = waiting[index]
+                known = self._runner.store.find(row.tokens)
+                use = min(len(row.tokens) - row.wanted, max(row.met, 0 if known is None else known.shape[3]))
+                if 4 * use >= len(row.tokens):
+                    members, shared = [index], use
+                    break
+        chosen: list[int] = []
+        tokens = logits = 0
+        for index in members:
+            row = waiting[index]
+            tokens += len(row.tokens) - shared
+            logits += row.wanted
+            if chosen and (tokens > self._pass_tokens or logits > PASS_LOGITS):
+                break
+            chosen.append(index)
+        rows = [waiting[index] for index in chosen]
+        for index in sorted(chosen, reverse=True):
+            del self._rows[index]
+        return rows, shared
+
+    def _evaluate(self, rows: list[Row], shared: int) -> None:
+        """Run a packed pass. If it fails, its halves are tried, so that a bad row fails alone."""
+        failure: Exception | None = None
+        try:
+            outcomes = self._runner.evaluate(rows, shared)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to some of the rows
+            failure = error.with_traceback(None)  # a traceback would keep the pass's memory
+        if failure is not None:
+            if out_of_memory(failure):
+                self._pass_tokens = max(128, self._pass_tokens // 2)
+                self._free()
+            if len(rows) == 1:
+                rows[0].failed(failure)
+                return
+            half = len(rows) // 2
+            self._evaluate(rows[:half], shared)
+            self._evaluate(rows[half:], shared)
+            return
+        for row, (logits, pieces) in zip(rows, outcomes, strict=True):
+            try:
+                row.done(logits, pieces)
+            except Exception as error:  # noqa: BLE001 - the row's own trouble
+                row.failed(error)
+
+    def _recover(self, error: Exception) -> None:
+        if out_of_memory(error) and self._generation.shrink():
+            self._free()
+            return
+        self._fail_all(error, [])
+
+    def _free(self) -> None:
+        self._runner.store.clear()
+        if self._runner.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _fail_all(self, error: Exception, requests: list[Request]) -> None:
+        for request in requests:
+            request.answer.fail(error)
+        for row in self._rows:
+            row.failed(error)
+        self._rows.clear()
+        self._generation.fail(error)
+
+    def _enter(self, request: Request) -> None:
+        """Turn a request into rows and replies; one that cannot be answered fails here, alone."""
+        if request.answer.future.cancelled():
+            return
+        try:
+            prompt = self._texts.prompt(request.messages)
+            match request:
+                case SampleRequest():
+                    self._enter_sample(request, prompt)
+                case ChooseRequest():
+                    self._enter_choose(request, prompt)
+                case ScoreRequest():
+                    self._enter_score(request, prompt)
+        except Exception as error:  # noqa: BLE001 - the request's own trouble: template, tokenizer, context
+            request.answer.fail(error)
+
+    def _enter_sample(self, request: SampleRequest, prompt: Tokens) -> None:
+        if request.sampling.max_tokens < 1:
+            raise ModelError(f"max_tokens is {request.sampling.max_tokens}; ask for at least 1 token")
+        self._check_context(len(prompt), request.sampling.max_tokens)
+        answer = request.answer
+        completions: list[Completion | None] = [None] * len(request.draws)
+
+        def done_at(index: int) -> Callable[[Completion], None]:
+            def done(completion: Completion) -> None:
+                completions[index] = completion
+                finished = [one for one in completions if one is not None]
+                if len(finished) == len(completions):
+                    answer.give(finished)
+
+            return done
+
+        replies = [
+            Reply(request.sampling, draw, len(prompt) if index == 0 else 0, done_at(index), answer.fail)
+            for index, draw in enumerate(request.draws)
+        ]
+        if not replies:
+            answer.give([])
+            return
+        self._generation.add(prompt, replies, self._runner.store.met(prompt))
+
+    def _enter_choose(self, request: ChooseRequest, prompt: Tokens) -> None:
+        self._check_context(len(prompt), 1)
+        forms = [self._texts.forms(choice) for choice in request.choices]
+        answer = request.answer
+
+        def done(logits: Tensor, _pieces: list[Tensor]) -> None:
+            probabilities = torch.softmax(logits[-1], -1)
+            values = [float(probabilities[tokens].sum()) for tokens in forms]
+            mass = sum(values)
+            if not mass > 0:  # not a number, or none of the choices has any probability
+                raise ModelError(f"choices {request.choices} have probability {mass}; the verdict is undefined")
+            answer.give(Choice(tuple(value / mass for value in values), min(mass, 1.0), Usage(len(prompt), 1)))
+
+        met = self._runner.store.met(prompt)
+        self._rows.append(Row(prompt, 1, keep=False, done=done, failed=answer.fail, met=met))
+
+    def _enter_score(self, request: ScoreRequest, prompt: Tokens) -> None:
+        continuations = [self._texts.encode(text) for text in request.continuations]
+        total = len(prompt) + sum(len(tokens) for tokens in continuations)
+        self._check_context(len(prompt), max((len(tokens) for tokens in continuations), default=0))
+        answer = request.answer
+        values = [0.0] * len(continuations)
+        missing = {index for index, tokens in enumerate(continuations) if len(tokens)}
+        if not missing:
+            answer.give(Scores(tuple(values), Usage(total)))
+            return
+        met = self._runner.store.met(prompt)
+
+        def row(index: int, tokens: Tokens) -> Row:
+            def done(logits: Tensor, _pieces: list[Tensor]) -> None:
+                target = torch.as_tensor(tokens, device=logits.device)[:, None]
+                values[index] = float((logits.gather(-1, target)[:, 0] - torch.logsumexp(logits, -1)).sum())
+                missing.discard(index)
+                if not missing:
+                    answer.give(Scores(tuple(values), Usage(total)))
+
+            sequence = np.concatenate([prompt, tokens[:-1]])
+            return Row(sequence, len(tokens), keep=False, done=done, failed=answer.fail, met=met)
+
+        self._rows.extend(row(index, tokens) for index, tokens in enumerate(continuations) if len(tokens))
+
+    def _check_context(self, prompt: int, reply: int) -> None:
+        if prompt + reply > self._runner.context:
+            raise ContextError(
+                f"prompt of {prompt} tokens and reply of up to {reply} exceed the model's context of "
+                f"{self._runner.context}; shorten the story or the debate, or use a model with a longer context"
+            )
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Tell whether an error means that memory ran out, on a GPU or on the CPU."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,150 @@
+"""A model of the transformers library on this machine, its requests batched over all coroutines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from debate.errors import ConfigError, ModelAccessError
+from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling, Scores
+from debate.models.weights import folder_digest
+
+if TYPE_CHECKING:
+    import torch
+
+# Changes whenever the engine's replies to equal calls may change.
+ENGINE = "packed-1"
+HUB_TIMEOUT_S = 10.0
+MIB = 1 << 20
+
+
+class LocalModel:
+    """A causal language model run by torch in this process.
+
+    All its work is on one thread; coroutines hand requests to it, and it batches whatever waits: prompts and
+    continuations are packed, replies to one prompt share its computation, beginnings that prompts share are computed
+    once. Equal draws of one prompt give equal replies: exactly so in reproducible mode (up to ties within the rounding
+    of float32), mostly in bfloat16, where the other rows of a batch change the rounding visibly.
+
+    Args:
+        path: A folder that ``save_pretrained`` wrote, or a hub id.
+        name: What users call it.
+        dtype: ``auto`` is bfloat16 where the hardware computes in it, else float32.
+        device: A torch device; ``auto`` is the first GPU, else the CPU.
+        reproducible: Replies do not depend on what else runs: float32.
+        max_batch: Most replies that decode together.
+        threads: CPU threads; None leaves torch's default, all cores.
+        prefix_mib: Room for stored beginnings of prompts, in MiB.
+        decode_mib: Room for the prompts of decoding replies, in MiB; one prompt always fits.
+
+    Raises:
+        ConfigError: ``reproducible`` with bfloat16, or a bad size.
+        ModelAccessError: The model cannot be found or loaded.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        name: str,
+        dtype: Literal["auto", "float32", "bfloat16"] = "auto",
+        device: str = "auto",
+        reproducible: bool = False,
+        max_batch: int = 64,
+        threads: int | None = None,
+        prefix_mib: int = 256,
+        decode_mib: int = 2048,
+    ) -> None:
+        if reproducible and dtype == "bfloat16":
+            raise ConfigError(f"{name}: reproducible mode computes in float32; leave dtype out or set it to float32")
+        if max_batch < 1 or (threads is not None and threads < 1):
+            raise ConfigError(f"{name}: max_batch ({max_batch}) and threads ({threads}) must be at least 1")
+        import torch
+
+        from debate.models.engine import Engine
+        from debate.models.runner import Runner
+        from debate.models.texts import Texts
+
+        folder = find_folder(path)
+        where = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+        kind = torch.float32 if reproducible or dtype == "float32" else torch.bfloat16
+        if dtype == "auto" and not fast_bfloat16(where):
+            kind = torch.float32
+        texts = Texts(folder)
+        runner = Runner(folder, kind, where, prefix_mib * MIB)
+        self.name = name
+        mode = "reproducible" if reproducible else "fast"
+        short = str(kind).removeprefix("torch.")
+        self.digest = f"{folder_digest(folder)}:{ENGINE}:{short}:{where.type}:{mode}"
+        self.capabilities = Capabilities(score=True, system_role=texts.system_role, context=runner.context)
+        self._texts = texts
+        self._engine = Engine(runner, texts, max_batch=max_batch, max_bytes=decode_mib * MIB, threads=threads)
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        """Sample one reply for each draw; see `Model.sample`."""
+        from debate.models.engine import Answer, SampleRequest
+
+        answer: Answer[list[Completion]] = Answer()
+        self._engine.submit(SampleRequest(messages, tuple(draws), sampling, answer))
+        return await answer.future
+
+    async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
+        """Give the probability that the reply begins with each choice; see `Model.choose`."""
+        from debate.models.engine import Answer, ChooseRequest
+
+        answer: Answer[Choice] = Answer()
+        self._engine.submit(ChooseRequest(messages, tuple(choices), answer))
+        return await answer.future
+
+    async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:
+        """Give the log-probability of each continuation as the reply, its end not included; see `Model.score`."""
+        from debate.models.engine import Answer, ScoreRequest
+
+        answer: Answer[Scores] = Answer()
+        self._engine.submit(ScoreRequest(messages, tuple(continuations), answer))
+        return await answer.future
+
+    def count_tokens(self, messages: Messages) -> int:
+        """Count the prompt's tokens, the template's included, exactly."""
+        return len(self._texts.prompt(messages))
+
+    async def close(self) -> None:
+        """Fail what has not been answered, and end the worker thread."""
+        import asyncio
+
+        await asyncio.to_thread(self._engine.close)
+
+
+def find_folder(path: str) -> Path:
+    """Return the folder of a model: ``path`` itself, or a snapshot of that hub id, downloaded if need be.
+
+    Raises:
+        ModelAccessError: It is neither.
+    """
+    folder = Path(path).expanduser()
+    if (folder / "config.json").is_file():
+        return folder
+    if folder.is_dir() or path.startswith((".", "~", "/")) or "/" not in path:
+        raise ModelAccessError(f"{path}: no model in this folder (config.json is missing); give a folder or a hub id")
+    from huggingface_hub import snapshot_download
+
+    from debate.models.embedded import HUB_FILES
+
+    try:
+        return Path(snapshot_download(path, allow_patterns=[*HUB_FILES, "*.model"], etag_timeout=HUB_TIMEOUT_S))
+    except Exception as error:  # the hub client fails in many ways, and each means the same here
+        raise ModelAccessError(
+            f"{path}: neither a folder nor to be had from the hub ({type(error).__name__}: {error}); check the name, "
+            "the network and the access token"
+        ) from error
+
+
+def fast_bfloat16(device: torch.device) -> bool:
+    """Tell whether the device computes in bfloat16 rather than emulating it."""
+    import torch
+
+    if device.type == "cpu":
+        able = torch.cpu.get_capabilities()
+        return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)

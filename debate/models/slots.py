@@ -1,0 +1,219 @@
+"""Keys and values of the rows that decode now: one copy of each prompt, one slot for each reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from debate.models.attention import Attended, attend, merge
+
+# Lengths are rounded up to these, so that few distinct shapes reach the kernels (each new shape costs a set-up).
+PREFIX_STEP = 64
+REPLY_STEP = 32
+
+
+class KVShape(NamedTuple):
+    """Shape and kind of a model's keys and values."""
+
+    layers: int
+    heads: int
+    dim: int
+    dtype: torch.dtype
+    device: torch.device
+
+    def empty(self, tokens: int) -> Tensor:
+        """Return room for one sequence: (layers, 2, heads, tokens, dim)."""
+        return torch.empty((self.layers, 2, self.heads, tokens, self.dim), dtype=self.dtype, device=self.device)
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Bytes of one token's keys and values over all layers."""
+        return 2 * self.layers * self.heads * self.dim * self.dtype.itemsize
+
+
+def round_up(value: int, step: int) -> int:
+    """Round up to a multiple of ``step``."""
+    return -(-value // step) * step
+
+
+class Slots:
+    """The decoding rows' keys and values, and attention over them.
+
+    Prompt slots and reply slots are dense: the last one moves into the place of one that leaves, and the caller keeps
+    its own lists in the same order. Unused room is zero, since masked values still meet a weight of zero.
+    """
+
+    def __init__(self, shape: KVShape) -> None:
+        self.shape = shape
+        self.prompt_lengths: list[int] = []
+        self.reply_lengths: list[int] = []
+        self.owner: list[int] = []  # prompt slot of each reply slot
+        self._prompts = torch.zeros((shape.layers, 2, 0, shape.heads, 0, shape.dim))
+        self._replies = self._prompts
+        self._plan: _Plan | None = None
+
+    def bytes_with(self, lengths: Sequence[int]) -> int:
+        """Bytes that the prompt slots take once prompts of these lengths join."""
+        every = [*lengths, *self.prompt_lengths]
+        return round_up(max(every), PREFIX_STEP) * len(every) * self.shape.bytes_per_token
+
+    def add_prompt(self, pieces: list[Tensor]) -> int:
+        """Add a prompt, given in pieces of (layers, 2, heads, tokens, dim); return its slot."""
+        length = sum(piece.shape[3] for piece in pieces)
+        slot = len(self.prompt_lengths)
+        self._prompts = self._room(self._prompts, slot + 1, length, PREFIX_STEP)
+        start = 0
+        for piece in pieces:
+            self._prompts[:, :, slot, :, start : start + piece.shape[3]] = piece
+            start += piece.shape[3]
+        self.prompt_lengths.append(length)
+        return slot
+
+    def add_reply(self, prompt_slot: int) -> int:
+        """Add an empty reply to a prompt; return its slot."""
+        slot = len(self.reply_lengths)
+        self._replies = self._room(self._replies, slot + 1, 1, REPLY_STEP)
+        self.reply_lengths.append(0)
+        self.owner.append(prompt_slot)
+        return slot
+
+    def drop_reply(self, slot: int) -> None:
+        """Remove a reply; the last reply takes its slot."""
+        last = len(self.reply_lengths) - 1
+        if slot != last:
+            length = self.reply_lengths[last]
+            self._replies[:, :, slot, :, :length] = self._replies[:, :, last, :, :length]
+            self.reply_lengths[slot] = length
+            self.owner[slot] = self.owner[last]
+        self.reply_lengths.pop()
+        self.owner.pop()
+
+    def drop_prompt(self, slot: int) -> None:
+        """Remove a prompt that has no replies; the last prompt takes its slot."""
+        last = len(self.prompt_lengths) - 1
+        if slot != last:
+            length = self.prompt_lengths[last]
+            self._prompts[:, :, slot, :, :length] = self._prompts[:, :, last, :, :length]
+            self.prompt_lengths[slot] = length
+            self.owner = [slot if owner == last else owner for owner in self.owner]
+        self.prompt_lengths.pop()
+        if not self.prompt_lengths:  # idle: give the memory back
+            self._prompts = self._prompts.new_zeros((self.shape.layers, 2, 0, self.shape.heads, 0, self.shape.dim))
+            self._replies = self._prompts
+
+    def begin_step(self) -> Tensor:
+        """Make room for one token in every reply; return the tokens' positions (replies,)."""
+        longest = max(self.reply_lengths) + 1
+        self._replies = self._room(self._replies, len(self.reply_lengths), longest, REPLY_STEP)
+        self._plan = _Plan.of(self, longest)
+        return self._plan.positions
+
+    def end_step(self) -> None:
+        """Count the token that the step wrote into every reply."""
+        self.reply_lengths = [length + 1 for length in self.reply_lengths]
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+        """Write the new keys and values, then attend to prompts (one read for all replies to one) and replies."""
+        plan = self._plan
+        if plan is None:
+            raise RuntimeError("begin_step comes before attention")
+        heads, replies, dim = query.shape
+        kv_heads = key.shape[0]
+        share = heads // kv_heads
+        keys, values = self._replies[layer, 0], self._replies[layer, 1]
+        keys[plan.rows, :, plan.ends] = key.transpose(0, 1)
+        values[plan.rows, :, plan.ends] = value.transpose(0, 1)
+        rows = query.transpose(0, 1)  # (replies, heads, dim)
+        prompts, seats = plan.seating.shape
+        seated = rows.index_select(0, plan.seating.flatten()).view(prompts, seats, kv_heads, share, dim)
+        prompt_keys, prompt_values = self._prompts[layer, :, :prompts, :, : plan.prompt_tokens]
+        far = attend(
+            seated.transpose(1, 2).reshape(prompts, kv_heads, seats * share, dim),
+            prompt_keys,
+            prompt_values,
+            scale,
+            plan.prompt_bias,
+        )
+        output = far.output.view(prompts, kv_heads, seats, share, dim).transpose(1, 2)
+        normaliser = far.normaliser.view(prompts, kv_heads, seats, share).transpose(1, 2)
+        far = Attended(
+            output.reshape(prompts * seats, kv_heads, share, dim).index_select(0, plan.seat_of),
+            normaliser.reshape(prompts * seats, kv_heads, share).index_select(0, plan.seat_of),
+        )
+        near = attend(
+            rows.reshape(replies, kv_heads, share, dim),
+            keys[:replies, :, : plan.reply_tokens],
+            values[:replies, :, : plan.reply_tokens],
+            scale,
+            plan.reply_bias,
+        )
+        return merge(far, near).reshape(replies, heads, dim)
+
+    def _room(self, store: Tensor, slots: int, tokens: int, step: int) -> Tensor:
+        """Return the store with room for so many slots and tokens; growth doubles, so copies stay rare."""
+        have_slots, have_tokens = store.shape[2], store.shape[4]
+        if slots <= have_slots and tokens <= have_tokens:
+            return store
+        slots = have_slots if slots <= have_slots else max(slots, min(2 * have_slots, have_slots + 16))
+        tokens = have_tokens if tokens <= have_tokens else round_up(max(tokens, have_tokens * 3 // 2), step)
+        shape = self.shape
+        grown = torch.zeros(
+            (shape.layers, 2, slots, shape.heads, tokens, shape.dim), dtype=shape.dtype, device=shape.device
+        )
+        grown[:, :, :have_slots, :, :have_tokens] = store
+        return grown
+
+
+class _Plan(NamedTuple):
+    """Indices and masks of one decoding step, the same in every layer."""
+
+    positions: Tensor  # (replies,) position of each new token in its sequence
+    rows: Tensor  # (replies,) 0, 1, 2, …
+    ends: Tensor  # (replies,) where the new token goes in its reply slot
+    seating: Tensor  # (prompts, seats) the reply in each seat; empty seats repeat reply 0
+    seat_of: Tensor  # (replies,) flat seat of each reply
+    prompt_tokens: int
+    prompt_bias: Tensor | None
+    reply_tokens: int
+    reply_bias: Tensor
+
+    @staticmethod
+    def of(slots: Slots, longest: int) -> _Plan:
+        device = slots.shape.device
+        members: list[list[int]] = [[] for _ in slots.prompt_lengths]
+        for reply, prompt in enumerate(slots.owner):
+            members[prompt].append(reply)
+        seats = max(len(replies) for replies in members)
+        seating = [replies + [0] * (seats - len(replies)) for replies in members]
+        seat_of = [0] * len(slots.owner)
+        for prompt, replies in enumerate(members):
+            for seat, reply in enumerate(replies):
+                seat_of[reply] = prompt * seats + seat
+        ends = torch.tensor(slots.reply_lengths)
+        prompt_lengths = torch.tensor(slots.prompt_lengths)
+        prompt_tokens = max(slots.prompt_lengths)
+        reply_tokens = min(round_up(longest, REPLY_STEP), slots._replies.shape[4])  # noqa: SLF001 - same module
+        prompt_bias = None
+        if min(slots.prompt_lengths) < prompt_tokens:
+            prompt_bias = _bias(prompt_lengths, prompt_tokens).to(device)
+        positions = prompt_lengths[torch.tensor(slots.owner)] + ends
+        return _Plan(
+            positions.to(device),
+            torch.arange(len(slots.owner), device=device),
+            ends.to(device),
+            torch.tensor(seating, device=device),
+            torch.tensor(seat_of, device=device),
+            prompt_tokens,
+            prompt_bias,
+            reply_tokens,
+            _bias(ends + 1, reply_tokens).to(device),
+        )
+
+
+def _bias(lengths: Tensor, tokens: int) -> Tensor:
+    """Return (slots, 1, 1, tokens): 0 at the first ``lengths`` tokens of each slot, -inf after them."""
+    unseen = torch.arange(tokens) >= lengths[:, None]
+    return torch.zeros(unseen.shape).masked_fill_(unseen, float("-inf"))[:, None, None, :]
