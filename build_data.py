@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from setuptools.command.build_py import build_py
+from setuptools.command.build_py import build_py  # type: ignore[import-untyped]
 
 DATA = Path(__file__).resolve().parent / "data"
 
 
-class BuildWithData(build_py):
+class BuildWithData(build_py):  # type: ignore[misc]
     """Copies the data beside the packages; an editable install reads them where they are."""
 
     def run(self) -> None:
@@ -27,8 +27,9 @@ class BuildWithData(build_py):
         return [*super().get_outputs(include_bytecode), *(str(target) for _, target in self._data())]
 
     def get_source_files(self) -> list[str]:
-        """List what a source distribution needs, the data included."""
-        return [*super().get_source_files(), *(str(file.relative_to(DATA.parent)) for file, _ in self._data())]
+        """List what a source distribution needs, the data and this hook included."""
+        data = (str(file.relative_to(DATA.parent)) for file, _ in self._data())
+        return [*super().get_source_files(), Path(__file__).name, *data]
 
     def _data(self) -> list[tuple[Path, Path]]:
         built = Path(self.build_lib) / "debate" / "_data"
