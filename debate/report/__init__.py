@@ -1,0 +1,29 @@
+"""Reports: neutral tables, figures and debates that callers build, on static pages and in the terminal.
+
+Nothing here knows what a ladder or a player configuration is.
+"""
+
+from __future__ import annotations
+
+from debate.report.console import print_table
+from debate.report.figure import Dot, Figure, dots, heatmap
+from debate.report.page import DebatePage
+from debate.report.site import Report, Section, write_report
+from debate.report.table import Column, Interval, IntervalLike, Table, format_cell
+
+__all__ = [
+    "Column",
+    "DebatePage",
+    "Dot",
+    "Figure",
+    "Interval",
+    "IntervalLike",
+    "Report",
+    "Section",
+    "Table",
+    "dots",
+    "format_cell",
+    "heatmap",
+    "print_table",
+    "write_report",
+]

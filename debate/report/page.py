@@ -1,0 +1,233 @@
+"""One debate as its page shows it: speeches by round and seat, quotes placed in the story, verdicts by seat."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from debate.quotes import Quote, Seat
+from debate.record import Debate
+from debate.report.speech import Passage, speech_html, story_html
+from debate.transcript import SEATS, Candidate, Transcript, Turn
+from debate.verdict import Verdict, combine
+
+
+@dataclass(frozen=True, slots=True)
+class DebatePage:
+    """What a debate's page is built from.
+
+    Attributes:
+        debate: The debate.
+        verdicts: All verdicts on it, of any judge, order and round.
+        facts: Further facts as name and text, such as what it cost.
+    """
+
+    debate: Debate
+    verdicts: Sequence[Verdict] = ()
+    facts: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    seat: Seat
+    answer: str
+    player: str | None
+    right: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Speech:
+    seat: Seat | None
+    speaker: str
+    player: str | None
+    html: Markup
+    words: int
+    turn: Turn
+    verified: int
+    unverified: tuple[Quote, ...]
+    candidates: tuple[_Sample, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    candidate: Candidate
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """One letter of a verdict: what the judge saw at it, where that sits on the page, and what the judge gave it."""
+
+    letter: str
+    seat: Seat
+    answer: str
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Opinion:
+    verdict: Verdict
+    swapped: bool
+    shown: tuple[_Shown, ...]
+    for_a: float | None
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Combined:
+    judge: str
+    count: int
+    for_a: float | None
+    outcome: str
+
+
+def page_context(page: DebatePage) -> dict[str, object]:
+    """Work out what the template of a debate shows.
+
+    Args:
+        page: The debate and its verdicts.
+
+    Returns:
+        Values for the template, in the frame of the transcript's seats.
+    """
+    debate = page.debate
+    transcript = debate.transcript
+    question = transcript.question
+    passages: list[Passage] = []
+    speeches = [_speech(debate, turn, passages) for turn in _in_order(transcript)]
+    return {
+        "debate": debate,
+        "question": question,
+        "sides": [_side(debate, seat) for seat in SEATS],
+        "rounds": [
+            (number, list(group)) for number, group in itertools.groupby(speeches, lambda speech: speech.turn.round)
+        ],
+        "spoken_order": transcript.spoken_order,
+        "story": None if question.story is None else story_html(question.story, passages),
+        "passages": len(passages),
+        "verified": sum(speech.verified for speech in speeches),
+        "quotes": sum(speech.verified + len(speech.unverified) for speech in speeches),
+        "combined": combined_verdicts(page),
+        "opinions": [_opinion(transcript, verdict) for verdict in page.verdicts],
+        "facts": {**debate.tags, **(page.facts or {})},
+    }
+
+
+def index_row(page: DebatePage, number: int) -> dict[str, object]:
+    """Sum up a debate for the list of debates, as plain values for its script file.
+
+    Args:
+        page: The debate and its verdicts.
+        number: The number of its page.
+
+    Returns:
+        Values that JSON can hold; ``judges`` gives each judge's mean probability for the answer in seat A.
+    """
+    debate = page.debate
+    transcript = debate.transcript
+    quotes = [quote for turn in transcript.turns for quote in turn.argument.quotes]
+    gold = transcript.question.gold
+    return {
+        "n": number,
+        "id": debate.id,
+        "question": transcript.question.text,
+        "protocol": debate.protocol,
+        "players": [debate.players[answer] for answer in transcript.seats],
+        "gold": None if gold is None else transcript.seat_of(gold),
+        "judges": [[combined.judge, combined.for_a, combined.outcome] for combined in combined_verdicts(page)],
+        "verified": sum(quote.verified for quote in quotes),
+        "quotes": len(quotes),
+        "failed": debate.failed is not None,
+    }
+
+
+def combined_verdicts(page: DebatePage) -> list[_Combined]:
+    """Combine each judge's final verdicts (both orders, where there are both) by their mean probability."""
+    transcript = page.debate.transcript
+    final = [verdict for verdict in page.verdicts if verdict.round is None]
+    rows = []
+    for judge in dict.fromkeys(verdict.judge for verdict in final):
+        own = [verdict for verdict in final if verdict.judge == judge]
+        probabilities = combine(own)
+        for_a = None if probabilities is None else probabilities[transcript.seats[0]]
+        rows.append(_Combined(judge, len(own), for_a, _outcome(transcript, for_a)))
+    return rows
+
+
+def _in_order(transcript: Transcript) -> list[Turn]:
+    turns = sorted(transcript.turns, key=lambda turn: turn.round)
+    if transcript.spoken_order:
+        return turns
+    return sorted(
+        turns, key=lambda turn: (turn.round, -1 if turn.answer is None else transcript.seats.index(turn.answer))
+    )
+
+
+def _side(debate: Debate, seat: Seat) -> _Side:
+    transcript = debate.transcript
+    answer = transcript.seats[SEATS.index(seat)]
+    gold = transcript.question.gold
+    return _Side(
+        seat, transcript.question.answers[answer], debate.players[answer], None if gold is None else gold == answer
+    )
+
+
+def _speech(debate: Debate, turn: Turn, passages: list[Passage]) -> _Speech:
+    transcript = debate.transcript
+    seat = None if turn.answer is None else transcript.seat_of(turn.answer)
+    speaker = turn.role.capitalize() if seat is None else f"{turn.role.capitalize()} {seat}"
+    story = transcript.question.story
+    anchors: list[str | None] = []
+    for quote in turn.argument.quotes:
+        if story is None or quote.span is None:
+            anchors.append(None)
+            continue
+        anchor = f"passage-{len(passages) + 1}"
+        passages.append(Passage(anchor, *quote.span, f"{speaker} in round {turn.round}"))
+        anchors.append(anchor)
+    return _Speech(
+        seat,
+        speaker,
+        None if turn.answer is None else debate.players[turn.answer],
+        speech_html(turn.argument, seat, anchors),
+        turn.argument.words,
+        turn,
+        sum(quote.verified for quote in turn.argument.quotes),
+        tuple(quote for quote in turn.argument.quotes if not quote.verified),
+        tuple(_samples(turn)),
+    )
+
+
+def _samples(turn: Turn) -> Iterable[_Sample]:
+    spoken = next((sample for sample in turn.candidates if sample.argument == turn.argument), None)
+    return (_Sample(candidate, candidate is spoken) for candidate in turn.candidates)
+
+
+def _opinion(transcript: Transcript, verdict: Verdict) -> _Opinion:
+    probabilities = verdict.probabilities
+    shown = tuple(
+        _Shown(
+            letter,
+            transcript.seat_of(answer),
+            transcript.question.answers[answer],
+            None if probabilities is None else probabilities[answer],
+        )
+        for letter, answer in zip("AB", verdict.order, strict=True)
+    )
+    for_a = None if probabilities is None else probabilities[transcript.seats[0]]
+    return _Opinion(verdict, verdict.order != transcript.seats, shown, for_a, _outcome(transcript, for_a))
+
+
+def _outcome(transcript: Transcript, for_a: float | None) -> str:
+    if for_a is None:
+        return "unparsed"
+    if for_a == 0.5:
+        return "tie"
+    seat: Seat = "A" if for_a > 0.5 else "B"
+    gold = transcript.question.gold
+    if gold is None:
+        return f"for {seat}"
+    return "right" if transcript.seat_of(gold) == seat else "wrong"

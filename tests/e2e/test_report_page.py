@@ -1,0 +1,427 @@
+"""The report in headless Chromium: it shows what it should, works by keyboard, and hostile text stays text.
+
+Run as a script, ``python tests/e2e/test_report_page.py FOLDER`` writes the realistic report into a folder, to look at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from debate.question import Question
+from debate.quotes import parse_argument
+from debate.record import Debate
+from debate.report import Column, DebatePage, Dot, Interval, Report, Section, Table, dots, heatmap, write_report
+from debate.transcript import Candidate, Transcript, Turn
+from debate.verdict import Verdict
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAYERS = ("evidence_first-smollm2-135m", "free-smollm2-135m", "extractive", "evidence_first-brief")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    '"><svg onload=alert(3)>',
+    "<a href='javascript:alert(4)'>click</a>",
+    "[click](javascript:alert(5)) ![look](https://tracker.example/pixel.png)",
+    "</script><script>alert(6)</script>",
+    "</title></textarea></style><iframe src='https://tracker.example'></iframe>",
+    "\u2028alert(7)\u2029 {{ 7 * 7 }} {% raw %} ${alert(8)} $x$ <!-- ",
+    "' onmouseover='alert(9)' style='position:fixed' \x1b]8;;https://tracker.example\x07 \ud800",
+)
+ATTACK = " ".join(HOSTILE)
+
+
+# --- a realistic report, from a shipped story ------------------------------------------------------------------------
+
+
+def shipped_questions() -> list[tuple[Question, list[list[str]]]]:
+    """The questions of one shipped story, each with the evidence for its two answers."""
+    data = yaml.safe_load((ROOT / "data" / "stories" / "eleven-tins.yaml").read_text(encoding="utf-8"))
+    return [
+        (
+            Question(
+                id=entry["id"],
+                text=entry["text"],
+                answers=tuple(entry["answers"]),
+                gold=entry["gold"],
+                story=data["text"],
+                story_id=data["id"],
+                source="shipped:stories",
+            ),
+            entry["evidence"],
+        )
+        for entry in data["questions"]
+    ]
+
+
+def speech(round_: int, answer: int, claim: str, evidence: list[str], story: str) -> Turn:
+    """A turn chosen from two candidates: one that quotes the story and invents a quote, one without a quote."""
+    seat = "AB"[answer]
+    quotes = " ".join(f'The story says: "<quote>{passage}</quote>"' for passage in evidence)
+    text = (
+        f"{claim} {quotes} My opponent, Debater {'BA'[answer]}, would have you overlook this, but it is the plainest "
+        f"sentence in the account. <quote>Nobody who was there that morning ever doubted it for a moment.</quote> "
+        f"Debater {seat} asks the judge to weigh what is written and not what is merely likely."
+    )
+    spoken = Candidate(
+        raw=f"I should lead with the strongest passage.\n<argument>{text}</argument>",
+        argument=parse_argument(text, story, seat="A" if answer == 0 else "B"),
+        thinking="I should lead with the strongest passage.",
+        score=1.25,
+    )
+    bare = f"{claim} It is obvious to anyone who reads with care."
+    other = Candidate(
+        raw=f"<argument>{bare}</argument>",
+        argument=parse_argument(bare, story),
+        flaws=("has 14 words, at least 25 needed", "has no quote"),
+        score=-0.4,
+    )
+    return Turn.choose((other, spoken), 1, round_=round_, answer=answer)
+
+
+def realistic_debates(count: int) -> Iterator[DebatePage]:
+    """Debates on the questions of one story, between four players, one judged wrong and one unparsed in five."""
+    questions = shipped_questions()
+    for number in range(count):
+        question, evidence = questions[number % len(questions)]
+        assert question.story is not None
+        turns = [
+            speech(
+                round_,
+                answer,
+                f"The answer is: {question.answers[answer].rstrip('.')}.",
+                evidence[answer],
+                question.story,
+            )
+            for round_ in (1, 2)
+            for answer in (0, 1)
+        ]
+        seats = (0, 1) if number % 2 == 0 else (1, 0)
+        players = (PLAYERS[number % 4], PLAYERS[(number + 1 + number // 4) % 4])
+        for_0 = 0.35 + 0.09 * (number % 5)
+        yield DebatePage(
+            Debate(f"swiss-{number}", "simultaneous", Transcript(question, seats, tuple(turns)), players),
+            [
+                Verdict(
+                    "smollm2-135m", seats, (for_0, 1 - for_0), 0.93, "Debater A quotes the account itself.\nAnswer: A"
+                ),
+                Verdict("smollm2-135m", (seats[1], seats[0]), (0.6, 0.4), 0.88)
+                if number % 5
+                else Verdict("smollm2-135m", (seats[1], seats[0]), None, unparsed="the last line names two answers"),
+            ],
+            {"Calls": "14", "Tokens": "5,310 in, 820 out"},
+        )
+
+
+def realistic_report() -> Report:
+    """A ladder, a matrix and a dot figure."""
+    elo = (Interval(41, -22, 104), Interval(12.4, -50, 71), Interval(0, 0, 0), Interval(-38, -120, 31))
+    columns = (
+        Column("Player"),
+        Column("Elo", kind="rating"),
+        Column("Matches", kind="count"),
+        Column("Wins, right side", kind="share"),
+        Column("Wins, wrong side", kind="share"),
+        Column("Judge accuracy", kind="share"),
+        Column("Verified quotes", kind="share"),
+        Column("Unparsed", kind="share"),
+        Column("Time", kind="duration"),
+    )
+    rows = [
+        (name, rating, 12, 0.61, 0.44, Interval(0.5417, 0.43, 0.65), 0.97, 0.004, 92.0)
+        for name, rating in zip(PLAYERS, elo, strict=True)
+    ]
+    rows[-1] = (PLAYERS[-1], "winless", *rows[-1][2:])  # type: ignore[assignment]
+    return Report(
+        "Swiss tournament on shipped stories",
+        "5 rounds, 24 questions on 8 stories, seed 0, smollm2-135m as judge",
+        ("This judge is untrained: it flips with the order of the answers, so the ladder says little of persuasion.",),
+        (
+            Section("Ladder", (Table("Ladder", columns, rows, "Elo with 95 % intervals, clustered by story."),)),
+            Section(
+                "Figures",
+                (
+                    heatmap(
+                        "Win rates",
+                        rows=PLAYERS,
+                        columns=PLAYERS,
+                        values=[[None if i == j else 0.5 + 0.11 * (j - i) for j in range(4)] for i in range(4)],
+                        note="Share of outcomes won by the player of the row against the player of the column.",
+                    ),
+                    dots(
+                        "Elo",
+                        [
+                            *(Dot(name, r.value, r.low, r.high) for name, r in zip(PLAYERS[:3], elo, strict=False)),
+                            Dot(PLAYERS[3], None, text="winless"),
+                        ],
+                        axis_title="Elo",
+                    ),
+                ),
+            ),
+        ),
+    )
+
+
+# --- a hostile one ---------------------------------------------------------------------------------------------------
+
+
+def hostile_report() -> tuple[Report, list[DebatePage]]:
+    """The attack in every field that can hold text."""
+    story = f"{ATTACK} Once upon a time there were eleven tins. {ATTACK}"
+    question = Question(ATTACK, ATTACK, (f"one {ATTACK}", f"two {ATTACK}"), 0, story, ATTACK, ATTACK)
+    argument = parse_argument(
+        f"{ATTACK} <quote>Once upon a time there were eleven tins.</quote> <quote>{ATTACK} never</quote> Debater A",
+        story,
+        seat="A",
+    )
+    # Spans as no parser would leave them: the page must not lean on the parser.
+    raw_quotes = tuple(dataclasses.replace(quote, text=ATTACK, nearest=ATTACK) for quote in argument.quotes)
+    argument = dataclasses.replace(argument, spans=(*argument.spans, ATTACK, *raw_quotes))
+    turn = Turn(1, "debater", 0, argument, ATTACK, (ATTACK,), (Candidate(ATTACK, argument, ATTACK, (ATTACK,), 1.0),))
+    debate = Debate(
+        ATTACK, ATTACK, Transcript(question, (0, 1), (turn,)), (ATTACK, ATTACK), failed=ATTACK, tags={ATTACK: ATTACK}
+    )
+    verdicts = [Verdict(ATTACK, (0, 1), (0.7, 0.3), 0.9, ATTACK), Verdict(ATTACK, (1, 0), None, unparsed=ATTACK)]
+    table = Table(ATTACK, (Column(ATTACK), Column(ATTACK, kind="rating")), [(ATTACK, ATTACK)], ATTACK)
+    names = [f"{text}" for text in HOSTILE]
+    figures = (
+        heatmap(
+            ATTACK, rows=names, columns=names, values=[[0.5] * len(names)] * len(names), row_title=ATTACK, note=ATTACK
+        ),
+        dots(ATTACK, [Dot(name, 1.0, 0.0, 2.0) for name in names], axis_title=ATTACK),
+    )
+    report = Report(ATTACK, ATTACK, (ATTACK,), (Section(ATTACK, (table, *figures), (ATTACK,)),))
+    return report, [DebatePage(debate, verdicts, {ATTACK: ATTACK})] * 3
+
+
+# --- the browser -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next((found for found in map(shutil.which, names) if found), None)
+    if program is None:
+        pytest.skip(f"no Chromium on PATH (looked for {', '.join(names)})")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@dataclasses.dataclass
+class Watched:
+    """A page, and all that it must not do."""
+
+    page: Page
+    trouble: list[str]
+
+    def open(self, path: Path) -> Page:
+        self.page.goto(path.as_uri())
+        return self.page
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(10_000)
+    trouble: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        trouble.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    page.on("console", lambda message: trouble.append(f"console: {message.type} {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith(("file:", "data:")) else trouble.append(f"request: {request.url}")
+        ),
+    )
+    yield Watched(page, trouble)
+    page.close()
+    assert trouble == []
+
+
+@pytest.fixture(scope="module")
+def realistic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(realistic_report(), realistic_debates(120), tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(*hostile_report(), tmp_path_factory.mktemp("hostile"))
+
+
+def test_the_overview_shows_ladder_matrix_and_dots(watched: Watched, realistic: Path) -> None:
+    page = watched.open(realistic)
+    assert page.get_by_role("heading", name="Swiss tournament on shipped stories").is_visible()
+    ladder = page.get_by_role("table", name="").first
+    assert ladder.is_visible()
+    assert "41 [-22, 104]" in ladder.inner_text().replace("\t", " ")
+    assert "54.2% [43.0%, 65.0%]" in ladder.inner_text()
+    assert "winless" in ladder.inner_text()
+    matrix = page.locator(".plot").first
+    matrix.locator("svg.main-svg").first.wait_for()
+    assert {"61.0%", "39.0%"} <= set(matrix.locator("text").all_text_contents())
+    dots_figure = page.locator(".plot").nth(1)
+    assert dots_figure.locator(".scatterlayer .point").count() == 3
+    # The numbers of a figure are there as a table too.
+    page.get_by_text("The numbers of this figure").first.click()
+    assert page.get_by_role("region", name="Win rates: numbers").is_visible()
+
+
+def test_the_list_filters_and_pages_and_its_links_work(watched: Watched, realistic: Path) -> None:
+    page = watched.open(realistic)
+    rows = page.locator("#rows tr")
+    assert rows.count() == 50
+    assert page.locator("#count").inner_text() == "120 of 120 debates"
+    page.get_by_role("button", name="Next").click()
+    assert page.locator("#place").inner_text() == "Page 2 of 3"
+    assert rows.first.locator("td").first.inner_text() == "51"
+    page.get_by_label("Words").fill("codebook RAID")
+    assert page.locator("#count").inner_text() == "30 of 120 debates"
+    page.get_by_label("Outcome").select_option("unparsed")
+    expected = [page_.debate for page_ in realistic_debates(120)]
+    matching = [n for n, debate in enumerate(expected) if n % 5 == 0 and "raid" in debate.transcript.question.text]
+    assert page.locator("#count").inner_text() == f"{len(matching)} of 120 debates"
+    page.get_by_label("Words").fill("")
+    page.get_by_label("Outcome").select_option("")
+    page.get_by_label("Player").select_option("extractive")
+    holding = sum("extractive" in debate.players for debate in expected)
+    assert page.locator("#count").inner_text() == f"{holding} of 120 debates"
+    rows.first.get_by_role("link").click()
+    page.wait_for_url("**/debates/*.html")
+    assert page.get_by_role("heading", level=1).is_visible()
+    page.get_by_role("link", name="Next").click()
+    page.get_by_role("link", name="All debates").click()
+    page.wait_for_url("**/report.html#debates")
+
+
+def test_everything_is_reached_by_keyboard(watched: Watched, realistic: Path) -> None:
+    page = watched.open(realistic)
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('href')"))
+        if reached[-1] == "debates/1.html":
+            break
+    assert reached[0] == "#main"
+    assert [name for name in ("filter-words", "filter-player", "filter-outcome", "list") if name not in reached] == []
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/debates/1.html")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "quote verified":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.matches('mark.current')")
+
+
+def test_a_debate_shows_quotes_in_their_place_and_the_verdicts_by_seat(watched: Watched, realistic: Path) -> None:
+    # The second debate sits answer 1 in seat A.
+    page = watched.open(realistic.parent / "debates" / "2.html")
+    question, evidence = shipped_questions()[1]
+    seats = page.locator(".side .answer").all_inner_texts()
+    assert seats == [question.answers[1], question.answers[0]]
+    assert "✓ the right answer" in page.locator(".side-B").first.inner_text()
+    story = page.locator(".story")
+    assert not story.is_visible()
+    link = page.locator(".speech.side-B a.quote.verified").first
+    assert link.inner_text().endswith(evidence[0][0])
+    # Its first line: the middle of a link that wraps is not on the link.
+    link.scroll_into_view_if_needed()
+    place = link.evaluate("link => { const line = link.getClientRects()[0]; return [line.x + 5, line.y + 5]; }")
+    page.mouse.click(*place)
+    assert story.is_visible()
+    current = page.locator("mark.current")
+    assert current.all_inner_texts() == [evidence[0][0]]
+    assert "Debater B in round 1" in (current.first.get_attribute("title") or "")
+    struck = page.locator(".speech.side-A s.quote.unverified").first
+    assert struck.inner_text().endswith("Nobody who was there that morning ever doubted it for a moment.")
+    # Names were written for seat B; this debate shows the speaker in seat A.
+    assert "Debater A asks the judge" in page.locator(".speech.side-A .text").first.inner_text()
+    assert page.locator(".verdict").count() == 2
+    # The judge gave answer 0 a 0.44 in one order and 0.6 in the other; seat A holds answer 1.
+    assert "A 48.0%" in page.locator(".combined").inner_text().replace("\n", " ")
+    assert "seats exchanged" in page.locator(".verdict").nth(1).inner_text()
+    candidates = page.locator("details.candidates").first
+    assert not candidates.locator("pre").first.is_visible()
+    candidates.locator("summary").click()
+    assert "Not valid: has 14 words" in candidates.inner_text()
+
+
+def test_hostile_text_stays_text(watched: Watched, hostile: Path) -> None:
+    for path in (hostile, *(hostile.parent / "debates" / f"{number}.html" for number in (1, 2, 3))):
+        page = watched.open(path)
+        if path == hostile:
+            page.locator(".plot svg.main-svg").nth(1).wait_for()
+            assert page.locator("#rows tr").count() == 3
+            page.locator("#filter-words").fill("<script>alert(1)</script>")
+            assert page.locator("#rows tr").count() == 3
+            page.locator(".plot .nsewdrag").first.hover()
+        page.evaluate("for (const hidden of document.querySelectorAll('details')) hidden.open = true")
+        page.wait_for_timeout(200)
+        assert HOSTILE[0] in page.inner_text("body")
+        assert page.locator("iframe, img, body svg a, [onload], [onerror], [onmouseover], body style").count() == 0
+        scripts = page.eval_on_selector_all("script", "all => all.map(script => script.getAttribute('src'))")
+        assert set(scripts) <= {
+            f"{'' if path == hostile else '../'}assets/{name}.js"
+            for name in ("report", "debates", "figures", "plotly.min")
+        }
+        links = page.eval_on_selector_all("a", "all => all.map(link => link.getAttribute('href'))")
+        assert [
+            link for link in links if not link.startswith(("#", "../report.html", "debates/", "1.", "2.", "3."))
+        ] == []
+        if path != hostile:
+            assert page.locator("[style]").count() == 0
+
+
+def test_a_script_that_got_in_would_not_run(watched: Watched, hostile: Path) -> None:
+    page = watched.open(hostile.parent / "debates" / "1.html")
+    page.evaluate(
+        "() => { const node = document.createElement('script'); node.textContent = 'window.ran = 1'; "
+        "document.body.append(node); }"
+    )
+    assert page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in line for line in watched.trouble)
+    watched.trouble.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_pages_fit_their_width(watched: Watched, realistic: Path, hostile: Path, scheme: str, width: int) -> None:
+    page = watched.page
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": width, "height": 800})
+    places = (realistic.parent, hostile.parent)
+    for path in (folder / name for folder in places for name in ("report.html", "debates/1.html")):
+        watched.open(path)
+        page.evaluate("for (const hidden of document.querySelectorAll('details')) hidden.open = true")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_long_list_opens(watched: Watched, tmp_path: Path) -> None:
+    page = watched.open(write_report(Report("Many"), realistic_debates(1500), tmp_path))
+    assert page.locator("#count").inner_text() == "1500 of 1500 debates"
+    assert page.locator("#rows tr").count() == 50
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{write_report(realistic_report(), realistic_debates(120), Path(sys.argv[1]))}\n")
