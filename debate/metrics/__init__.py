@@ -1,0 +1,1 @@
+"""Metrics: what debates and verdicts amount to, each with its interval."""
