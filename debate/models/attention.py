@@ -29,7 +29,7 @@ class Layout(Protocol):
 
 
 class Attended(NamedTuple):
-    """Attention over one set of keys: float or bfloat16 output (..., q, dim) and float32 log-normaliser (..., q)."""
+    """Attention over one set of keys: output (..., q, dim) and float32 log-normaliser (..., q)."""
 
     output: Tensor
     normaliser: Tensor
@@ -73,12 +73,15 @@ def attend(query: Tensor, key: Tensor, value: Tensor, scale: float, bias: Tensor
     Returns:
         Output and log-normaliser.
     """
-    scores = torch.matmul(query, key.transpose(-1, -2)).float().mul_(scale)
+    # Unnormalised weights: one exponential, and the division falls on the outputs, which are fewer than the scores.
+    scores = torch.matmul(query * scale, key.transpose(-1, -2)).float()
     if bias is not None:
         scores += bias
-    normaliser = torch.logsumexp(scores, -1, keepdim=True)
-    weights = scores.sub_(normaliser).exp_().to(value.dtype)
-    return Attended(torch.matmul(weights, value), normaliser.squeeze(-1))
+    largest = scores.amax(-1, keepdim=True)
+    weights = scores.sub_(largest).exp_()
+    total = weights.sum(-1, keepdim=True)
+    output = torch.matmul(weights.to(value.dtype), value) / total
+    return Attended(output, (largest + total.log()).squeeze(-1))
 
 
 def attend_long(query: Tensor, key: Tensor, value: Tensor, scale: float, *, causal: bool) -> Attended:
@@ -114,10 +117,10 @@ def attend_long(query: Tensor, key: Tensor, value: Tensor, scale: float, *, caus
     return Attended(torch.cat(outputs, 1), torch.cat(normalisers, 1))
 
 
-def merge(first: Attended, second: Attended) -> Tensor:
+def merge(first: Attended, second: Attended, dtype: torch.dtype) -> Tensor:
     """Merge attention over two disjoint sets of keys into attention over both."""
     share = torch.sigmoid(first.normaliser - second.normaliser).unsqueeze(-1)
-    return torch.lerp(second.output.float(), first.output.float(), share).to(first.output.dtype)
+    return torch.lerp(second.output.float(), first.output.float(), share).to(dtype)
 
 
 class Packed:
@@ -152,7 +155,7 @@ class Packed:
         for length in self.lengths:
             span = slice(start, start + length)
             near = attend_long(query[:, span], key[:, span], value[:, span], scale, causal=True)
-            parts.append(merge(Attended(far.output[:, span], far.normaliser[:, span]), near))
+            parts.append(merge(Attended(far.output[:, span], far.normaliser[:, span]), near, query.dtype))
             start += length
         return torch.cat(parts, 1).transpose(0, 1)
 

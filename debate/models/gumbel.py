@@ -13,7 +13,7 @@ from debate.models.base import Draw, Sampling
 
 # A nucleus almost always lies within this many tokens; only where it does not is the whole vocabulary sorted.
 NUCLEUS_FIRST_LOOK = 256
-# Exponential noise below this is drawn again more finely: float32 generators give multiples of about 1e-6, and 0, there,
+# Exponential noise below this is drawn again more finely: float32 generators give multiples of about 1e-6 there, and 0,
 # but unlikely tokens win by just such values.
 FINE = 2.0**-9
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from debate.errors import ModelAccessError
 from debate.models import attention
 from debate.models.attention import Layout, Packed
+from debate.models.packing import pack
 from debate.models.prefixes import PrefixStore, Tokens
 from debate.models.slots import KVShape, Slots
 
@@ -76,6 +77,8 @@ class Runner:
         _check(folder, config)
         module: torch.nn.Module = model
         self._model = module.to(device).eval()
+        with torch.inference_mode():
+            pack(self._model)
         self.device = device
         self.context: int = config.max_position_embeddings
         heads = config.num_attention_heads

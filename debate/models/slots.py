@@ -64,7 +64,7 @@ class Slots:
         """Add a prompt, given in pieces of (layers, 2, heads, tokens, dim); return its slot."""
         length = sum(piece.shape[3] for piece in pieces)
         slot = len(self.prompt_lengths)
-        self._prompts = self._room(self._prompts, slot + 1, length, PREFIX_STEP)
+        self._prompts = self._fit(self._prompts, slot + 1, max([length, *self.prompt_lengths]), PREFIX_STEP)
         start = 0
         for piece in pieces:
             self._prompts[:, :, slot, :, start : start + piece.shape[3]] = piece
@@ -75,7 +75,7 @@ class Slots:
     def add_reply(self, prompt_slot: int) -> int:
         """Add an empty reply to a prompt; return its slot."""
         slot = len(self.reply_lengths)
-        self._replies = self._room(self._replies, slot + 1, 1, REPLY_STEP)
+        self._replies = self._fit(self._replies, slot + 1, max(self.reply_lengths, default=0) + 1, REPLY_STEP)
         self.reply_lengths.append(0)
         self.owner.append(prompt_slot)
         return slot
@@ -107,8 +107,8 @@ class Slots:
     def begin_step(self) -> Tensor:
         """Make room for one token in every reply; return the tokens' positions (replies,)."""
         longest = max(self.reply_lengths) + 1
-        self._replies = self._room(self._replies, len(self.reply_lengths), longest, REPLY_STEP)
-        self._plan = _Plan.of(self, longest)
+        self._replies = self._fit(self._replies, len(self.reply_lengths), longest, REPLY_STEP)
+        self._plan = _Plan.of(self, self._prompts.shape[4], self._replies.shape[4])
         return self._plan.positions
 
     def end_step(self) -> None:
@@ -129,7 +129,7 @@ class Slots:
         rows = query.transpose(0, 1)  # (replies, heads, dim)
         prompts, seats = plan.seating.shape
         seated = rows.index_select(0, plan.seating.flatten()).view(prompts, seats, kv_heads, share, dim)
-        prompt_keys, prompt_values = self._prompts[layer, :, :prompts, :, : plan.prompt_tokens]
+        prompt_keys, prompt_values = self._prompts[layer, :, :prompts]
         far = attend(
             seated.transpose(1, 2).reshape(prompts, kv_heads, seats * share, dim),
             prompt_keys,
@@ -145,26 +145,31 @@ class Slots:
         )
         near = attend(
             rows.reshape(replies, kv_heads, share, dim),
-            keys[:replies, :, : plan.reply_tokens],
-            values[:replies, :, : plan.reply_tokens],
+            keys[:replies],
+            values[:replies],
             scale,
             plan.reply_bias,
         )
-        return merge(far, near).reshape(replies, heads, dim)
+        return merge(far, near, query.dtype).reshape(replies, heads, dim)
 
-    def _room(self, store: Tensor, slots: int, tokens: int, step: int) -> Tensor:
-        """Return the store with room for so many slots and tokens; growth doubles, so copies stay rare."""
+    def _fit(self, store: Tensor, slots: int, tokens: int, step: int) -> Tensor:
+        """Return the store with room for so many slots, and for so many tokens but no more than about twice that.
+
+        Kernels get the whole length of the store, masked: a shorter view would not be contiguous, and matrix products
+        would copy it. So room for tokens is tight; it changes once in ``step`` tokens.
+        """
         have_slots, have_tokens = store.shape[2], store.shape[4]
-        if slots <= have_slots and tokens <= have_tokens:
+        tokens = round_up(tokens, step)
+        if slots <= have_slots and have_tokens // 2 < tokens <= have_tokens:
             return store
         slots = have_slots if slots <= have_slots else max(slots, min(2 * have_slots, have_slots + 16))
-        tokens = have_tokens if tokens <= have_tokens else round_up(max(tokens, have_tokens * 3 // 2), step)
         shape = self.shape
-        grown = torch.zeros(
+        fitted = torch.zeros(
             (shape.layers, 2, slots, shape.heads, tokens, shape.dim), dtype=shape.dtype, device=shape.device
         )
-        grown[:, :, :have_slots, :, :have_tokens] = store
-        return grown
+        both = min(tokens, have_tokens)
+        fitted[:, :, :have_slots, :, :both] = store[:, :, :, :, :both]
+        return fitted
 
 
 class _Plan(NamedTuple):
@@ -175,13 +180,11 @@ class _Plan(NamedTuple):
     ends: Tensor  # (replies,) where the new token goes in its reply slot
     seating: Tensor  # (prompts, seats) the reply in each seat; empty seats repeat reply 0
     seat_of: Tensor  # (replies,) flat seat of each reply
-    prompt_tokens: int
-    prompt_bias: Tensor | None
-    reply_tokens: int
+    prompt_bias: Tensor
     reply_bias: Tensor
 
     @staticmethod
-    def of(slots: Slots, longest: int) -> _Plan:
+    def of(slots: Slots, prompt_tokens: int, reply_tokens: int) -> _Plan:
         device = slots.shape.device
         members: list[list[int]] = [[] for _ in slots.prompt_lengths]
         for reply, prompt in enumerate(slots.owner):
@@ -194,11 +197,6 @@ class _Plan(NamedTuple):
                 seat_of[reply] = prompt * seats + seat
         ends = torch.tensor(slots.reply_lengths)
         prompt_lengths = torch.tensor(slots.prompt_lengths)
-        prompt_tokens = max(slots.prompt_lengths)
-        reply_tokens = min(round_up(longest, REPLY_STEP), slots._replies.shape[4])  # noqa: SLF001 - same module
-        prompt_bias = None
-        if min(slots.prompt_lengths) < prompt_tokens:
-            prompt_bias = _bias(prompt_lengths, prompt_tokens).to(device)
         positions = prompt_lengths[torch.tensor(slots.owner)] + ends
         return _Plan(
             positions.to(device),
@@ -206,9 +204,7 @@ class _Plan(NamedTuple):
             ends.to(device),
             torch.tensor(seating, device=device),
             torch.tensor(seat_of, device=device),
-            prompt_tokens,
-            prompt_bias,
-            reply_tokens,
+            _bias(prompt_lengths, prompt_tokens).to(device),
             _bias(ends + 1, reply_tokens).to(device),
         )
 

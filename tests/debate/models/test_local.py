@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+import pytest_asyncio
 
 from debate.errors import ContextError, ModelAccessError, ModelError
-from debate.models.base import Draw, Message, Sampling
+from debate.models.base import Choice, Completion, Draw, Message, Sampling, Scores
 from debate.models.embedded import ensure_embedded
 from debate.models.local import LocalModel
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 pytestmark = [pytest.mark.model, pytest.mark.asyncio(loop_scope="module")]
 
 STORY = (
-    "The lighthouse keeper counted the boats at dusk. Eleven had left in the morning and ten came back before the fog. "
-    "He lit the lamp early, wrote the time in his book, and sent the boy to wake the pilot. The pilot swore, put on his "
+    "The lighthouse keeper counted the boats at dusk. Eleven had left in the morning and ten came back before fog. "
+    "He lit the lamp, wrote the time in his book, and sent the boy to wake the pilot. The pilot swore, put on his "
     "coat and rowed out past the bar with a lantern at the bow. Near midnight a bell was heard from the north channel, "
     "and the boy said it was the Marianne, whose bell was cracked. "
 )
@@ -33,7 +33,8 @@ def ask(text: str) -> list[Message]:
     return [Message("system", "You answer briefly."), Message("user", text)]
 
 
-SHARED = [ask(STORY + tail) for tail in ("Which boat was late?", "Who lit the lamp?", "Who swore at the boy? Say why.")]
+TAILS = ("Which boat was late?", "Who lit the lamp?", "Who swore at the boy? Say why.")
+SHARED = [ask(STORY + tail) for tail in TAILS]
 MIXED = [
     ask("Is the sea salt? Answer A for yes or B for no."),
     *SHARED,
@@ -46,12 +47,15 @@ CONTINUATIONS = ("The Marianne was late.", " It was the boy", "Fog", "No boat wa
 class Plain(NamedTuple):
     """The same weights in transformers as they come: the independent source of every value here."""
 
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
+    model: Any
+    tokenizer: Any
 
     def prompt(self, messages: list[Message]) -> Tensor:
         chat = [message._asdict() for message in messages]
-        return self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_tensors="pt")["input_ids"]
+        ids: Tensor = self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_tensors="pt")[
+            "input_ids"
+        ]
+        return ids
 
     def logits(self, ids: Tensor) -> Tensor:
         import torch
@@ -70,17 +74,20 @@ def folder() -> Path:
 
 
 @pytest.fixture(scope="module")
-def plain(folder: Path) -> Plain:
+def plain(folder: Path) -> Iterator[Plain]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model = AutoModelForCausalLM.from_pretrained(str(folder), dtype=torch.float32).eval()
-    return Plain(model, AutoTokenizer.from_pretrained(str(folder)))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # on a busy machine two threads wait for each other at every small operation
+    model: Any = AutoModelForCausalLM.from_pretrained(str(folder), dtype=torch.float32)
+    yield Plain(model.eval(), AutoTokenizer.from_pretrained(str(folder)))
+    torch.set_num_threads(threads)
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def model(folder: Path) -> AsyncIterator[LocalModel]:
-    local = LocalModel(str(folder), name="embedded/test", reproducible=True, max_batch=8)
+    local = LocalModel(str(folder), name="embedded/test", reproducible=True, max_batch=8, threads=1)
     yield local
     await local.close()
 
@@ -122,7 +129,7 @@ async def test_a_batch_equals_one_by_one(model: LocalModel) -> None:
     sampling = Sampling(8, temperature=1.0)
     draws = Draw(seed=3).take(2)
 
-    async def all_of(index: int) -> tuple[object, ...]:
+    async def all_of(index: int) -> tuple[list[Completion], Choice, Scores]:
         return (
             await model.sample(MIXED[index], draws=draws, sampling=sampling),
             await model.choose(MIXED[index], ("A", "B")),
@@ -133,11 +140,11 @@ async def test_a_batch_equals_one_by_one(model: LocalModel) -> None:
     for index in reversed(range(len(MIXED))):
         texts, choice, scores = batched[index]
         again = [(await model.sample(MIXED[index], draws=[draw], sampling=sampling))[0].text for draw in draws]
-        assert again == [reply.text for reply in texts]  # type: ignore[attr-defined]
+        assert again == [reply.text for reply in texts]
         alone = await model.choose(MIXED[index], ("A", "B"))
-        assert alone.probabilities == pytest.approx(choice.probabilities, abs=1e-4)  # type: ignore[attr-defined]
+        assert alone.probabilities == pytest.approx(choice.probabilities, abs=1e-4)
         values = (await model.score(MIXED[index], CONTINUATIONS[:2])).values
-        assert values == pytest.approx(scores.values, abs=1e-3)  # type: ignore[attr-defined]
+        assert values == pytest.approx(scores.values, abs=1e-3)
 
 
 async def test_draws_and_their_tokens(model: LocalModel) -> None:
@@ -197,10 +204,10 @@ async def test_first_tokens_follow_the_softmax(model: LocalModel, plain: Plain) 
         softmax = (plain.logits(plain.prompt(messages))[-1] / temperature).softmax(-1)
         ordered, tokens = softmax.sort(descending=True)
         inside = int((ordered.cumsum(-1) < top_p).sum()) + 1
-        expected: Counter[str] = Counter()
+        expected: dict[str, float] = defaultdict(float)
         for probability, token in zip(ordered[:inside].tolist(), tokens[:inside].tolist(), strict=True):
-            expected[plain.tokenizer.decode([token], skip_special_tokens=True)] += probability  # type: ignore[assignment]
-        total = expected.total()
+            expected[plain.tokenizer.decode([token], skip_special_tokens=True)] += probability
+        total = sum(expected.values())
         if top_p < 1:
             assert set(counts) <= set(expected)
         common = [text for text, value in expected.items() if value / total * n >= 5]

@@ -1,0 +1,1 @@
+"""Agents: debaters and judges. Each sees views only, never gold labels."""

@@ -1,0 +1,172 @@
+"""Judges: they read a view of a debate and give probabilities over the answers shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from debate.agents.render import LETTERS, show_answers, show_turns
+from debate.models.base import Completion, Draw, Model, Sampling
+from debate.prompts import Prompts
+from debate.verdict import Decision
+from debate.view import View
+
+
+class Judge(Protocol):
+    """Anything that decides on a view."""
+
+    @property
+    def name(self) -> str:
+        """What its verdicts are filed under."""
+        ...
+
+    async def decide(self, view: View, draw: Draw) -> Decision:
+        """Decide on what the view shows.
+
+        Args:
+            view: A judge's view: no seat, usually no story.
+            draw: Tells samples apart, for judges that sample.
+
+        Returns:
+            Probabilities over the answers in the order shown, or unparsed with the reason.
+
+        Raises:
+            ModelError: The model failed for good.
+        """
+        ...
+
+
+class LetterJudge:
+    """Reads the probability of each answer letter from one forward pass.
+
+    Args:
+        model: A model with logprobs.
+        name: What its verdicts are filed under.
+        prompts: Templates; it uses ``judge_letter``.
+    """
+
+    def __init__(self, model: Model, *, name: str, prompts: Prompts) -> None:
+        self.name = name
+        self._model = model
+        self._prompts = prompts
+
+    async def decide(self, view: View, draw: Draw) -> Decision:  # noqa: ARG002 - nothing is sampled
+        """Decide by the letters' probabilities; see Judge."""
+        messages = self._prompts.fill(
+            "judge_letter", question=view.question, transcript=show_turns(view), **show_answers(view)
+        )
+        choice = await self._model.choose(messages, LETTERS[: len(view.answers)])
+        if choice.mass <= 0:
+            return Decision(None, choice.mass, unparsed="the model gave the answer letters no probability at all")
+        return Decision(choice.probabilities, choice.mass)
+
+
+class ReasonJudge:
+    """Thinks first, then names one answer in its last line.
+
+    Args:
+        model: Any model.
+        name: What its verdicts are filed under.
+        prompts: Templates; it uses ``judge_reason``.
+        sampling: How it thinks.
+    """
+
+    def __init__(self, model: Model, *, name: str, prompts: Prompts, sampling: Sampling) -> None:
+        self.name = name
+        self._model = model
+        self._prompts = prompts
+        self._sampling = sampling
+
+    async def decide(self, view: View, draw: Draw) -> Decision:
+        """Decide by the last line; see Judge."""
+        completions = await _think(self._model, self._prompts, view, [draw], self._sampling)
+        text = completions[0].text
+        letter = parse_answer(text, len(view.answers))
+        if letter is None:
+            return Decision(None, reasoning=text, unparsed=f"no single answer on the last line: {_last_line(text)!r}")
+        return Decision(tuple(float(index == letter) for index in range(len(view.answers))), reasoning=text)
+
+
+class VoteJudge:
+    """Reasons k times and counts: probability (votes + 1/m) / (k + 1) for each of m answers.
+
+    For two answers that is (k_A + 1/2) / (k + 1). Samples without a single answer are left out of k; if half of them
+    or more are, the decision is unparsed.
+
+    Args:
+        model: Any model that samples.
+        name: What its verdicts are filed under.
+        prompts: Templates; it uses ``judge_reason``.
+        sampling: How it thinks; the temperature should not be 0.
+        votes: Samples to take.
+    """
+
+    def __init__(self, model: Model, *, name: str, prompts: Prompts, sampling: Sampling, votes: int) -> None:
+        self.name = name
+        self._model = model
+        self._prompts = prompts
+        self._sampling = sampling
+        self._votes = votes
+
+    async def decide(self, view: View, draw: Draw) -> Decision:
+        """Decide by a count of votes; see Judge."""
+        completions = await _think(self._model, self._prompts, view, draw.take(self._votes), self._sampling)
+        return count_votes([parse_answer(completion.text, len(view.answers)) for completion in completions], completions, view)
+
+
+def count_votes(letters: Sequence[int | None], completions: Sequence[Completion], view: View) -> Decision:
+    """Turn parsed votes into a decision, as VoteJudge says."""
+    known = [letter for letter in letters if letter is not None]
+    reasoning = "\n\n".join(f"Vote {number}: {completion.text}" for number, completion in enumerate(completions, 1))
+    if 2 * len(known) <= len(letters):
+        return Decision(None, reasoning=reasoning, unparsed=f"only {len(known)} of {len(letters)} votes named one answer")
+    answers = len(view.answers)
+    return Decision(
+        tuple((known.count(index) + 1 / answers) / (len(known) + 1) for index in range(answers)), reasoning=reasoning
+    )
+
+
+async def _think(
+    model: Model, prompts: Prompts, view: View, draws: Sequence[Draw], sampling: Sampling
+) -> list[Completion]:
+    messages = prompts.fill("judge_reason", question=view.question, transcript=show_turns(view), **show_answers(view))
+    return await model.sample(messages, draws=draws, sampling=sampling)
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip()[:200] if lines else ""
+
+
+_DECISION = re.compile(r"(?:the\s+)?(?:final\s+|my\s+)?(?:answer|decision|verdict|choice)\s*(?:is)?\s*[:=-]?\s*(.*)", re.IGNORECASE)
+_LETTER = re.compile(r"(?<![\w'’])([A-Za-z])(?![\w'’])")
+_DECORATION = re.compile(r"[*_`#>\"“”]+")
+
+
+def parse_answer(text: str, answers: int) -> int | None:
+    """Read the decision from the last line of a judge's reply: ``Answer: X``, in any case, bold, bracketed or stopped.
+
+    Only the last line counts, so a letter quoted from a debater earlier on cannot pass for the verdict.
+
+    Args:
+        text: The whole reply.
+        answers: How many answers there are; letters count from A.
+
+    Returns:
+        The index of the letter, or None if the last line names no answer, more than one, or none that exists.
+    """
+    line = _DECORATION.sub("", _last_line(text)).strip()
+    match = _DECISION.fullmatch(line)
+    if match is None:
+        return None
+    rest = match[1].strip()
+    opening = re.match(r"[(\[{]?\s*([A-Za-z])\s*[)\]}]?(?![\w'’])", rest)
+    if opening is None:
+        return None
+    index = ord(opening[1].upper()) - ord("A")
+    if index >= answers:
+        return None
+    # "A or B", "A/B" and "A. No, B": another valid letter, standing alone and in capitals, makes it two answers.
+    others = {ord(letter) - ord("A") for letter in _LETTER.findall(rest[opening.end() :]) if letter.isupper()}
+    return index if not {other for other in others if other < answers} - {index} else None
