@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from debate.transcript import Transcript
+from debate.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +31,22 @@ class Debate:
     repetition: int = 0
     failed: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A debate and what judges made of it.
+
+    Attributes:
+        debate: The debate.
+        verdicts: Of all judges, orders and rounds.
+    """
+
+    debate: Debate
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def final(self) -> Verdict | None:
+        """The verdict with which a live judge (the tag ``judge``) ended a published debate, or None."""
+        judge = self.debate.tags.get("judge")
+        return next((verdict for verdict in self.verdicts if verdict.judge == judge and verdict.round is None), None)

@@ -6,7 +6,28 @@ import functools
 import re
 
 _ABBREVIATIONS = frozenset(
-    {"mr", "mrs", "ms", "dr", "prof", "st", "sr", "jr", "vs", "etc", "no", "fig", "capt", "col", "gen", "lt", "sgt", "rev", "e.g", "i.e"}
+    {
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "st",
+        "sr",
+        "jr",
+        "vs",
+        "etc",
+        "no",
+        "fig",
+        "capt",
+        "col",
+        "gen",
+        "lt",
+        "sgt",
+        "rev",
+        "e.g",
+        "i.e",
+    }
 )
 # An end mark with closing quotes or brackets after it, then white space; or a paragraph break.
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|$)|\n\s*\n")

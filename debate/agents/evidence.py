@@ -107,7 +107,9 @@ async def rank_by_asking(
         other_answer=view.other_answer,
         count=str(count),
     )
-    completions = await model.sample(messages, draws=[draw], sampling=Sampling(max_tokens=16 + 8 * count, temperature=0))
+    completions = await model.sample(
+        messages, draws=[draw], sampling=Sampling(max_tokens=16 + 8 * count, temperature=0)
+    )
     picked = (int(number) - 1 for number in _NUMBER.findall(completions[0].text))
     order = list(dict.fromkeys(index for index in picked if 0 <= index < len(quotes)))
     order += [index for index in range(len(quotes)) if index not in order]
@@ -245,7 +247,9 @@ class EvidenceFirstDebater:
         quotes = [item.quote for item in evidence]
 
         async def make(draws: Sequence[Draw]) -> list[Candidate]:
-            each = [one._replace(sample=one.sample * self._drafts + draft) for one in draws for draft in range(self._drafts)]
+            each = [
+                one._replace(sample=one.sample * self._drafts + draft) for one in draws for draft in range(self._drafts)
+            ]
             completions = await self._model.sample(messages, draws=each, sampling=self._sampling)
             groups = [completions[at : at + self._drafts] for at in range(0, len(completions), self._drafts)]
             return list(await asyncio.gather(*(self._best_draft(view, quotes, group) for group in groups)))
@@ -277,7 +281,9 @@ class EvidenceFirstDebater:
         return valid[max(range(len(valid)), key=lambda index: (gains[index], -index))]
 
     async def _gain(self, view: View, text: str) -> float:
-        messages = self._prompts.fill("evidence_score", question=view.question, evidence=f"{' '.join(text.split())}\n\n")
+        messages = self._prompts.fill(
+            "evidence_score", question=view.question, evidence=f"{' '.join(text.split())}\n\n"
+        )
         own, other = (await self._model.score(messages, [view.own_answer, view.other_answer])).values
         return own - other
 
@@ -287,4 +293,3 @@ class EvidenceFirstDebater:
         if repeats(reply):
             flaws = (*flaws, "repeats itself")
         return Candidate(reply, argument, "", flaws)
-

@@ -45,7 +45,10 @@ def rank_by_overlap(view: View, quotes: Sequence[Quote]) -> list[Quote]:
 
 def _stems(text: str) -> list[str]:
     """Lower-case words without common endings: enough to match "carried" with "carry"."""
-    return [re.sub(r"(?:'s|ies|ied|ing|ed|es|s|y)$", "", word) if len(word) > 4 else word for word in _WORD.findall(text.lower())]
+    return [
+        re.sub(r"(?:'s|ies|ied|ing|ed|es|s|y)$", "", word) if len(word) > 4 else word
+        for word in _WORD.findall(text.lower())
+    ]
 
 
 class ExtractiveDebater:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
+
+from pydantic import Field
 
 from debate.agents.render import LETTERS, show_answers, show_turns
+from debate.config import Config
 from debate.models.base import Completion, Draw, Model, Sampling
+from debate.models.load import ModelField
 from debate.prompts import Prompts
 from debate.verdict import Decision
 from debate.view import View
@@ -112,7 +116,9 @@ class VoteJudge:
     async def decide(self, view: View, draw: Draw) -> Decision:
         """Decide by a count of votes; see Judge."""
         completions = await _think(self._model, self._prompts, view, draw.take(self._votes), self._sampling)
-        return count_votes([parse_answer(completion.text, len(view.answers)) for completion in completions], completions, view)
+        return count_votes(
+            [parse_answer(completion.text, len(view.answers)) for completion in completions], completions, view
+        )
 
 
 def count_votes(letters: Sequence[int | None], completions: Sequence[Completion], view: View) -> Decision:
@@ -120,7 +126,9 @@ def count_votes(letters: Sequence[int | None], completions: Sequence[Completion]
     known = [letter for letter in letters if letter is not None]
     reasoning = "\n\n".join(f"Vote {number}: {completion.text}" for number, completion in enumerate(completions, 1))
     if 2 * len(known) <= len(letters):
-        return Decision(None, reasoning=reasoning, unparsed=f"only {len(known)} of {len(letters)} votes named one answer")
+        return Decision(
+            None, reasoning=reasoning, unparsed=f"only {len(known)} of {len(letters)} votes named one answer"
+        )
     answers = len(view.answers)
     return Decision(
         tuple((known.count(index) + 1 / answers) / (len(known) + 1) for index in range(answers)), reasoning=reasoning
@@ -139,7 +147,9 @@ def _last_line(text: str) -> str:
     return lines[-1].strip()[:200] if lines else ""
 
 
-_DECISION = re.compile(r"(?:the\s+)?(?:final\s+|my\s+)?(?:answer|decision|verdict|choice)\s*(?:is)?\s*[:=-]?\s*(.*)", re.IGNORECASE)
+_DECISION = re.compile(
+    r"(?:the\s+)?(?:final\s+|my\s+)?(?:answer|decision|verdict|choice)\s*(?:is)?\s*[:=-]?\s*(.*)", re.IGNORECASE
+)
 _LETTER = re.compile(r"(?<![\w'’])([A-Za-z])(?![\w'’])")
 _DECORATION = re.compile(r"[*_`#>\"“”]+")
 
@@ -170,3 +180,46 @@ def parse_answer(text: str, answers: int) -> int | None:
     # "A or B", "A/B" and "A. No, B": another valid letter, standing alone and in capitals, makes it two answers.
     others = {ord(letter) - ord("A") for letter in _LETTER.findall(rest[opening.end() :]) if letter.isupper()}
     return index if not {other for other in others if other < answers} - {index} else None
+
+
+class JudgeConfig(Config):
+    """A judge."""
+
+    model: ModelField = Field(description="its model: a name, or a mapping")
+    kind: Literal["letter", "reason", "vote"] = Field(
+        "letter",
+        description="letter: probability of the answer letters; reason: thinks, then decides; vote: reasons votes times",
+    )
+    name: str | None = Field(None, min_length=1, max_length=80, description="what its verdicts are filed under")
+    votes: int = Field(5, ge=1, le=100, description="samples of a vote")
+    max_tokens: int = Field(512, ge=1, description="longest reasoning, in tokens")
+    temperature: float = Field(0.8, ge=0, le=2, description="temperature of vote; reason thinks at 0")
+
+    @property
+    def label(self) -> str:
+        """The judge's name: its own, or model and kind."""
+        return self.name or f"{self.model.name} ({self.kind})"
+
+
+def build_judge(config: JudgeConfig, model: Model, prompts: Prompts) -> Judge:
+    """Make the judge that a configuration describes.
+
+    Where the model gives no log-probabilities (declared, never guessed), a letter judge becomes a vote; its name says
+    so, so that no verdict is taken for another kind's.
+
+    Args:
+        config: The judge.
+        model: Its model.
+        prompts: Templates.
+
+    Returns:
+        The judge.
+    """
+    if config.kind == "letter" and model.capabilities.logprobs:
+        return LetterJudge(model, name=config.label, prompts=prompts)
+    if config.kind == "reason":
+        sampling = Sampling(config.max_tokens, temperature=0)
+        return ReasonJudge(model, name=config.label, prompts=prompts, sampling=sampling)
+    name = config.label if config.kind == "vote" else f"{config.label} by vote of {config.votes}"
+    sampling = Sampling(config.max_tokens, temperature=config.temperature)
+    return VoteJudge(model, name=name, prompts=prompts, sampling=sampling, votes=config.votes)

@@ -2,6 +2,12 @@
 
 The archive holds ``debates-metadata.jsonl``, one line a room, and ``debates/official/NAME.json``, a room with its story
 as tokens, its rounds, and offline judges. ``load`` gives the questions, ``load_debates`` what was said and judged.
+
+The published facts are a debate's tags: ``setting`` ("human debate", "AI consultancy", ...), ``debaters`` ("human" or
+"AI"), ``form`` ("debate" or "consultancy"), ``included_in_paper`` ("true" or "false"), ``status``, ``title`` and, where
+there was one, ``ended_by`` and ``judge``. Verdicts come in the order they were given: the live judge's, with ``round``
+the number of rounds heard (0 before the first) and None for the one that ended the debate; then those of offline
+judges, named ``NAME (offline, stepped)`` or ``NAME (offline, timed)``.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from debate.errors import SourceError
 from debate.question import Question
 from debate.quotes import Argument, Name, Quote, parse_argument, quote_span
-from debate.record import Debate
+from debate.record import Debate, Recorded
 from debate.sources.locate import find
 from debate.sources.rows import Row, json_row, read_text
 from debate.transcript import SEATS, Transcript, Turn
@@ -27,29 +33,6 @@ __all__ = ["Recorded", "load_debates", "load_questions"]
 
 _METADATA = "debates-metadata.jsonl"
 _ROOMS = "debates/official"
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A published debate or consultancy and what its judges made of it.
-
-    Attributes:
-        debate: The transcript, with the published facts as tags: ``setting`` ("human debate", "AI consultancy", ...),
-            ``debaters`` ("human" or "AI"), ``form`` ("debate" or "consultancy"), ``included_in_paper`` ("true" or
-            "false"), ``status``, ``title`` and, where there was one, ``ended_by`` and ``judge``.
-        verdicts: In the order they were given: the live judge's, whose name is the tag ``judge``, with ``round`` the
-            number of rounds heard (0 before the first) and None for the one that ended the debate; then those of
-            offline judges, named ``NAME (offline, stepped)`` or ``NAME (offline, timed)``.
-    """
-
-    debate: Debate
-    verdicts: tuple[Verdict, ...]
-
-    @property
-    def final(self) -> Verdict | None:
-        """The verdict with which the live judge ended the debate, or None where it was not ended so."""
-        judge = self.debate.tags.get("judge")
-        return next((verdict for verdict in self.verdicts if verdict.judge == judge and verdict.round is None), None)
 
 
 def load_questions(place: str, source: str) -> Iterator[Question]:

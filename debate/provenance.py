@@ -1,0 +1,64 @@
+"""Where a run comes from: code revision, package versions, machine, and hashes of its data."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from debate.config import Tree, digest
+from debate.question import Question
+
+_PACKAGES = ("dissoi", "torch", "transformers", "openai", "numpy", "pydantic", "rustworkx")
+
+
+def provenance(data: dict[str, Sequence[Question]]) -> Tree:
+    """Describe where a run's results come from.
+
+    Args:
+        data: Questions by what they are used for.
+
+    Returns:
+        A tree of plain values for the run's ``config.yaml``.
+    """
+    return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "revision": git_revision(),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "versions": {name: version for name in _PACKAGES if (version := _version(name)) is not None},
+        "data": {name: questions_digest(questions) for name, questions in data.items()},
+    }
+
+
+def git_revision() -> str | None:
+    """Return the commit of this code, with "+changes" where the working tree differs; None outside a checkout."""
+    root = Path(__file__).resolve().parent.parent
+    git = shutil.which("git")
+    if git is None or not (root / ".git").exists():
+        return None
+
+    def ask(*arguments: str) -> str | None:
+        done = subprocess.run([git, "-C", str(root), *arguments], capture_output=True, text=True, check=False)  # noqa: S603 - fixed arguments
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    revision = ask("rev-parse", "HEAD")
+    if revision is None:
+        return None
+    return f"{revision}+changes" if ask("status", "--porcelain", "--untracked-files=no") else revision
+
+
+def questions_digest(questions: Sequence[Question]) -> str:
+    """Hash questions, gold and stories included (sha256, hexadecimal); where they were loaded from does not count."""
+    return digest([[q.id, q.text, q.answers, q.gold, q.story, q.story_id, q.fold] for q in questions])
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

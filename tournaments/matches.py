@@ -1,0 +1,193 @@
+"""Matches: two players over a set of questions, both side assignments, every debate judged in both orders."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from pydantic import TypeAdapter
+
+from debate.agents.debater import Debater
+from debate.agents.judge import Judge
+from debate.errors import ModelError
+from debate.models.base import Draw
+from debate.protocols import DebateProtocol
+from debate.question import Question
+from debate.record import Debate, Recorded
+from debate.store import Store
+from debate.transcript import Transcript
+from debate.verdict import Verdict, points
+from tournaments.ratings import Outcome
+
+_DEBATE = TypeAdapter(Debate)
+_VERDICT = TypeAdapter(Verdict)
+
+OutcomeKind = Literal["hard", "soft"]
+
+
+class Setup(NamedTuple):
+    """One debate to be held.
+
+    Attributes:
+        question: A question of two answers.
+        players: Who defends answer 0 and who defends answer 1.
+        seats: The answer index in seat A and the one in seat B.
+        repetition: Counts repetitions of the same debate.
+    """
+
+    question: Question
+    players: tuple[str, str]
+    seats: tuple[int, int] = (0, 1)
+    repetition: int = 0
+
+    @property
+    def key(self) -> str:
+        """The debate's id in its run."""
+        question, players, seats = self.question, self.players, self.seats
+        return f"{question.id} | {players[0]} | {players[1]} | {'AB' if seats == (0, 1) else 'BA'} | {self.repetition}"
+
+
+def match_setups(
+    player_a: str, player_b: str, questions: Sequence[Question], protocol: DebateProtocol, *, repetition: int = 0
+) -> list[Setup]:
+    """List the debates of a match: every question, both assignments, each seating of the protocol."""
+    return [
+        Setup(question, players, seats, repetition)
+        for question in questions
+        for players in ((player_a, player_b), (player_b, player_a))
+        for seats in protocol.seatings
+    ]
+
+
+def self_play_setups(player: str, questions: Sequence[Question], protocol: DebateProtocol) -> list[Setup]:
+    """List a player's debates against itself: every question once, each seating of the protocol."""
+    return [Setup(question, (player, player), seats) for question in questions for seats in protocol.seatings]
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Holds debates and has them judged, each once: what the store holds is not made again.
+
+    Attributes:
+        protocol: How debates go.
+        debaters: By player name.
+        judge: The judge.
+        store: The run's store.
+        seed: The run's seed.
+        slots: Bounds the debates under way.
+        progress: Called after each debate, or None.
+    """
+
+    protocol: DebateProtocol
+    debaters: Mapping[str, Debater]
+    judge: Judge
+    store: Store
+    seed: int
+    slots: asyncio.Semaphore
+    progress: Callable[[Recorded], None] | None = None
+
+    async def play(self, setups: Iterable[Setup]) -> list[Recorded]:
+        """Hold and judge debates, all at once as far as the slots allow.
+
+        Args:
+            setups: The debates.
+
+        Returns:
+            Each debate with a verdict for each order, in the order of ``setups``; a debate that a model failed in is
+            returned with the reason and no verdicts.
+
+        Raises:
+            DissoiError: Anything that stops the run: a spent budget, a lost model, a full disk.
+        """
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._play(setup)) for setup in setups]
+        return [task.result() for task in tasks]
+
+    async def _play(self, setup: Setup) -> Recorded:
+        async with self.slots:
+            kept = self.store.get("debates", setup.key)
+            if kept is not None:
+                debate = _DEBATE.validate_json(kept)
+                recorded = await self._judge(debate)
+            else:
+                try:
+                    debate = await self._hold(setup)
+                    recorded = await self._judge(debate)
+                except ModelError as error:
+                    transcript = Transcript(setup.question, setup.seats)
+                    failed = Debate(
+                        setup.key, self.protocol.name, transcript, setup.players, setup.repetition, failed=str(error)
+                    )
+                    recorded = Recorded(failed, ())
+        if self.progress is not None:
+            self.progress(recorded)
+        return recorded
+
+    async def _hold(self, setup: Setup) -> Debate:
+        debaters = (self.debaters[setup.players[0]], self.debaters[setup.players[1]])
+        draw = Draw(seed=self.seed, repetition=setup.repetition)
+        transcript = await self.protocol.hold(setup.question, debaters, setup.seats, draw)
+        debate = Debate(setup.key, self.protocol.name, transcript, setup.players, setup.repetition)
+        await self.store.put("debates", debate.id, _DEBATE.dump_json(debate).decode())
+        return debate
+
+    async def _judge(self, debate: Debate) -> Recorded:
+        transcripts = (debate.transcript, debate.transcript.swapped())
+        verdicts = await asyncio.gather(*(self._decide(debate, transcript) for transcript in transcripts))
+        return Recorded(debate, tuple(verdicts))
+
+    async def _decide(self, debate: Debate, transcript: Transcript) -> Verdict:
+        key = f"{debate.id} | {self.judge.name} | {'AB' if transcript.seats == (0, 1) else 'BA'}"
+        kept = self.store.get("verdicts", key)
+        if kept is not None:
+            return _VERDICT.validate_json(kept)
+        draw = Draw(seed=self.seed, stream=f"judge {self.judge.name}", repetition=debate.repetition)
+        decision = await self.judge.decide(transcript.view(), draw)
+        verdict = Verdict.of(decision, judge=self.judge.name, order=transcript.seats)
+        await self.store.put("verdicts", key, _VERDICT.dump_json(verdict).decode())
+        return verdict
+
+
+def outcomes(recorded: Iterable[Recorded], kind: OutcomeKind) -> list[Outcome]:
+    """Turn judged debates of two players into outcomes, one for each verdict; unparsed verdicts give none.
+
+    Args:
+        recorded: Judged debates; self-play is left out.
+        kind: "hard": the likelier answer takes the point, a tie halves it; "soft": the probability is the share.
+
+    Returns:
+        Outcomes for ``ratings.fit``.
+    """
+    rows = []
+    for debate, verdicts in ((item.debate, item.verdicts) for item in recorded):
+        first, second = debate.players
+        if first is None or second is None or first == second:
+            continue
+        question = debate.transcript.question
+        for verdict in verdicts:
+            if verdict.probabilities is None:
+                continue
+            share = verdict.probabilities[0]
+            rows.append(
+                Outcome(
+                    player_a=first,
+                    player_b=second,
+                    score_a=points(share) if kind == "hard" else share,
+                    question_id=question.id,
+                    story_id=question.story_id,
+                    seat_a="A" if verdict.order[0] == 0 else "B",
+                    right=None if question.gold is None else debate.players[question.gold],
+                )
+            )
+    return rows
+
+
+def scores(rows: Iterable[Outcome]) -> dict[str, float]:
+    """Add up each player's points, for the pairing of the next round."""
+    totals: dict[str, float] = {}
+    for row in rows:
+        totals[row.player_a] = totals.get(row.player_a, 0.0) + row.score_a
+        totals[row.player_b] = totals.get(row.player_b, 0.0) + 1 - row.score_a
+    return totals

@@ -1,0 +1,123 @@
+"""Players: named debater configurations, and how a debater is made from one. Every command makes its players here."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from debate.agents.debater import Debater, FreeDebater, Limits
+from debate.agents.evidence import EvidenceFirstDebater
+from debate.agents.extractive import ExtractiveDebater
+from debate.config import Config
+from debate.errors import ConfigError
+from debate.models.base import Sampling
+from debate.models.load import ModelField, Models
+from debate.prompts import Prompts
+from debate.windows import Windowed
+
+
+class SpeechConfig(Config):
+    """Limits of a speech, and how it is sampled."""
+
+    min_words: int = Field(70, ge=1, description="fewest words of a valid speech")
+    max_words: int = Field(150, ge=1, description="most words of a valid speech")
+    max_attempts: int = Field(3, ge=1, le=20, description="attempts at a valid speech")
+    max_tokens: int = Field(600, ge=1, description="longest reply of a model, thinking included, in tokens")
+    temperature: float = Field(0.8, ge=0, le=2, description="sampling temperature")
+    top_p: float = Field(1.0, gt=0, le=1, description="nucleus of sampling")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_words > self.max_words:
+            raise ValueError(f"min_words {self.min_words} is more than max_words {self.max_words}")
+        return self
+
+    @property
+    def limits(self) -> Limits:
+        """What makes a speech valid."""
+        return Limits(self.min_words, self.max_words, min_quotes=1, max_attempts=self.max_attempts)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a model writes it."""
+        return Sampling(self.max_tokens, self.temperature, self.top_p)
+
+
+class PlayerConfig(Config):
+    """A player."""
+
+    name: str = Field(min_length=1, max_length=60, description="unique in its field")
+    kind: Literal["free", "evidence_first", "extractive"] = Field(
+        "free",
+        description="free: writes from the story; evidence_first: picks quotes by likelihood, writes around them; "
+        "extractive: no model, quotes by shared words",
+    )
+    model: ModelField | None = Field(None, description="its model: a name, or a mapping; none for extractive")
+    speech: SpeechConfig | None = Field(None, description="its own limits and sampling, instead of the tournament's")
+    quotes: int = Field(1, ge=1, le=5, description="quotes in a speech (evidence_first and extractive)")
+    drafts: int = Field(
+        1, ge=1, le=32, description="explanations it chooses from by its own likelihood (evidence_first)"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.kind == "extractive" and self.model is not None:
+            raise ValueError(f"player {self.name!r} is extractive, which takes no model; leave model out")
+        if self.kind != "extractive" and self.model is None:
+            raise ValueError(f"player {self.name!r} is {self.kind} and needs a model, such as embedded/smollm2-135m")
+        if any(ord(character) < 32 for character in self.name):
+            raise ValueError(f"player name {self.name!r} holds a control character")
+        return self
+
+    def reads_story(self, *, scores: bool) -> bool:
+        """Whether its prompts hold the whole story.
+
+        Args:
+            scores: Whether its model scores, so that evidence is found sentence by sentence.
+        """
+        return self.kind == "free" or (self.kind == "evidence_first" and not scores)
+
+
+def build_player(
+    config: PlayerConfig, *, speech: SpeechConfig, models: Models, prompts: Prompts, story_tokens: int | None = None
+) -> Debater:
+    """Make the debater that a configuration describes.
+
+    Args:
+        config: The player.
+        speech: The tournament's limits and sampling, where the player has none of its own.
+        models: The run's open models.
+        prompts: Templates.
+        story_tokens: Longest story shown to a player whose prompts hold it, in its model's tokens; longer stories are
+            windowed (``debate.windows``). None shows every story whole.
+
+    Returns:
+        The debater.
+
+    Raises:
+        ConfigError: The player is inconsistent.
+        ModelAccessError: Its model cannot be had.
+    """
+    speech = config.speech or speech
+    if config.kind == "extractive":
+        return ExtractiveDebater(name=config.name, limits=speech.limits, quotes=config.quotes)
+    if config.model is None:  # the configuration has checked this; a caller of its own may not have
+        raise ConfigError(f"player {config.name!r} needs a model")
+    model = models.get(config.model)
+    debater: Debater
+    if config.kind == "free":
+        debater = FreeDebater(model, name=config.name, prompts=prompts, limits=speech.limits, sampling=speech.sampling)
+    else:
+        debater = EvidenceFirstDebater(
+            model,
+            name=config.name,
+            prompts=prompts,
+            limits=speech.limits,
+            sampling=speech.sampling,
+            quotes=config.quotes,
+            drafts=config.drafts,
+        )
+    if story_tokens is not None and config.reads_story(scores=model.capabilities.score):
+        return Windowed(debater, model, story_tokens)
+    return debater
