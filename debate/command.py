@@ -77,7 +77,8 @@ class Command(Generic[ConfigT]):
 
     def help(self) -> str:
         """Return the text of ``--help``."""
-        return f"usage: python -m {self.name} --config FILE [flags]\n\n{self.about}\n\n{_SHARED_FLAGS}\n{configuration.describe(self.config)}\n"
+        keys = configuration.describe(self.config)
+        return f"usage: python -m {self.name} --config FILE [flags]\n\n{self.about}\n\n{_SHARED_FLAGS}\n{keys}\n"
 
     def _read(self, arguments: list[str]) -> tuple[ConfigT, Invocation]:
         own: dict[str, str] = {}

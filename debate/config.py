@@ -36,11 +36,11 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
         seen: dict[object, int] = {}
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=deep)  # type: ignore[no-untyped-call]
+            key = self.construct_object(key_node, deep=deep)
             if key in seen:
                 raise ConfigError(
-                    f"{node.start_mark.name}, line {key_node.start_mark.line + 1}: key {key!r} appears twice, first on line "
-                    f"{seen[key]}; keep one"
+                    f"{node.start_mark.name}, line {key_node.start_mark.line + 1}: key {key!r} appears twice, first on "
+                    f"line {seen[key]}; keep one"
                 )
             seen[key] = key_node.start_mark.line + 1
         return super().construct_mapping(node, deep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
+from typing import Self
 
 from debate.models.limits import Meter
 
@@ -30,7 +31,7 @@ class Progress:
         self._last = self._start
         self._bar: _Bar | None = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         """Start showing."""
         if sys.stderr.isatty():
             self._bar = _Bar(self._title, self._total)

@@ -50,7 +50,7 @@ class Question:
         for name, index in (("gold", self.gold), ("distractor", self.distractor)):
             if index is not None and not 0 <= index < len(self.answers):
                 raise SourceError(
-                    f"question {self.id!r} of {self.source!r}: {name} is {index}, outside its {len(self.answers)} answers"
+                    f"question {self.id!r} of {self.source!r}: {name} {index} is none of its {len(self.answers)} answers"
                 )
         if self.gold is not None and self.gold == self.distractor:
             raise SourceError(f"question {self.id!r} of {self.source!r}: the distractor is the gold answer")
@@ -72,8 +72,8 @@ class Question:
             return self
         if self.gold is None:
             raise SourceError(
-                f"question {self.id!r} of {self.source!r} has {len(self.answers)} answers and no gold answer to pair with a "
-                "distractor; give it two answers or a gold index"
+                f"question {self.id!r} of {self.source!r} has {len(self.answers)} answers and no gold answer to pair "
+                "with a distractor; give it two answers or a gold index"
             )
         noise = int.from_bytes(hashlib.sha256(f"pair\0{self.id}\0{self.text}".encode()).digest()[:8], "big")
         distractor = self.distractor

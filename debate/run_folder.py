@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Self
 
 import yaml
 
@@ -80,13 +81,18 @@ class RunFolder:
         changed += differences({"data": old_origin.get("data")}, {"data": origin["data"]})
         if changed:
             raise ConfigError(
-                f"{path} was run with another configuration: {'; '.join(changed)}. Resume it with its own, or start a new run"
+                f"{path} was run with another configuration: {'; '.join(changed)}. "
+                "Resume it with its own, or start a new run"
             )
         return RunFolder(path, Store(path / STORE))
 
     def write_json(self, name: str, value: object) -> None:
         """Write an export as JSON, whole or not at all."""
         write_whole(self.path / name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write an export as text, whole or not at all."""
+        write_whole(self.path / name, text)
 
     def write_lines(self, name: str, lines: Iterable[str]) -> None:
         """Write an export line by line, whole or not at all."""
@@ -96,7 +102,7 @@ class RunFolder:
         """Close the store and give up the lock."""
         self.store.close()
 
-    def __enter__(self) -> RunFolder:
+    def __enter__(self) -> Self:
         """Use as a context."""
         return self
 

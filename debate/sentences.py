@@ -46,7 +46,7 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     Returns:
         Half-open character spans in order, without surrounding white space; together they hold every word.
     """
-    spans = []
+    spans: list[tuple[int, int]] = []
     start = 0
     for match in _END.finditer(text):
         if not match[0].isspace() and _goes_on(text, start, match):

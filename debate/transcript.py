@@ -91,8 +91,8 @@ class Transcript:
         """Refuse seats that do not hold the two answers once each."""
         if len(self.question.answers) != 2 or sorted(self.seats) != [0, 1]:
             raise ConfigError(
-                f"question {self.question.id!r}: a transcript seats exactly two answers, got {len(self.question.answers)} "
-                f"answers and seats {self.seats}; reduce the question with Question.pair()"
+                f"question {self.question.id!r}: a transcript seats exactly two answers, got "
+                f"{len(self.question.answers)} answers and seats {self.seats}; reduce the question with Question.pair()"
             )
 
     def swapped(self) -> Transcript:

@@ -1,4 +1,4 @@
-"""Windows: the part of a long story that a debater with a short context gets to read, where the configuration says so."""
+"""Windows: the part of a long story that a debater with a short context reads, where the configuration says so."""
 
 from __future__ import annotations
 

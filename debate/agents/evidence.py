@@ -55,7 +55,7 @@ def quotable(story: str, max_words: int) -> list[Quote]:
 async def rank_by_likelihood(model: Model, prompts: Prompts, view: View, quotes: Sequence[Quote]) -> list[Evidence]:
     """Rank sentences by how much each moves the model from the opponent's answer to one's own.
 
-    gain(s) = [log p(own | s, question) - log p(other | s, question)] - [log p(own | question) - log p(other | question)]
+    gain(s) = [log p(own | s, q) - log p(other | s, q)] - [log p(own | q) - log p(other | q)], q the question.
 
     The answers are scored in one fixed order, so both debaters of a question share the calls.
 

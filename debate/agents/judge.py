@@ -188,7 +188,7 @@ class JudgeConfig(Config):
     model: ModelField = Field(description="its model: a name, or a mapping")
     kind: Literal["letter", "reason", "vote"] = Field(
         "letter",
-        description="letter: probability of the answer letters; reason: thinks, then decides; vote: reasons votes times",
+        description="letter: probability of the answer letters; reason: thinks, then decides; vote: reasons k times",
     )
     name: str | None = Field(None, min_length=1, max_length=80, description="what its verdicts are filed under")
     votes: int = Field(5, ge=1, le=100, description="samples of a vote")

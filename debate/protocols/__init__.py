@@ -1,4 +1,4 @@
-"""Protocols: who speaks when, and what each speaker has heard. A protocol turns a question and players into a transcript."""
+"""Protocols: who speaks when, having heard what; a protocol turns a question and players into a transcript."""
 
 from __future__ import annotations
 
@@ -66,4 +66,4 @@ class ProtocolConfig(Config):
 
 def build_protocol(config: ProtocolConfig) -> DebateProtocol:
     """Make the protocol that a configuration names."""
-    return {"simultaneous": Simultaneous, "sequential": Sequential}[config.kind](config.rounds)
+    return Sequential(config.rounds) if config.kind == "sequential" else Simultaneous(config.rounds)

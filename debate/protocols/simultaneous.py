@@ -1,4 +1,4 @@
-"""Simultaneous debate: in each round both debaters speak at once, having heard all earlier rounds (Khan et al. 2024)."""
+"""Simultaneous debate: both debaters speak at once, having heard all earlier rounds (Khan et al. 2024)."""
 
 from __future__ import annotations
 

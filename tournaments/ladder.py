@@ -1,0 +1,295 @@
+"""The ladder: what a tournament found, as tables and figures for the terminal and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from debate.metrics.accuracy import accuracy, mean_mass, unparsed
+from debate.metrics.bias import position_bias
+from debate.metrics.intervals import Interval, cluster_mean
+from debate.metrics.speeches import speech_figures
+from debate.models.limits import Figures
+from debate.record import Recorded
+from debate.report import Column, Dot, Figure, Section, Table, dots, heatmap
+from debate.report import Interval as Span
+from debate.report.table import Cell
+from tournaments.ratings import Outcome, Ratings
+
+
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """What a tournament found.
+
+    Attributes:
+        ratings: Elo of all players.
+        outcomes: What the ratings were fitted to.
+        matches: How many matches each player has played.
+        cross_play: Debates between different players, judged.
+        self_play: By player, debates against itself, judged.
+        judge: The judge's name.
+    """
+
+    ratings: Ratings
+    outcomes: Sequence[Outcome]
+    matches: Mapping[str, int]
+    cross_play: Sequence[Recorded]
+    self_play: Mapping[str, Sequence[Recorded]]
+    judge: str
+
+    @property
+    def recorded(self) -> list[Recorded]:
+        """All debates."""
+        return [*self.cross_play, *(item for items in self.self_play.values() for item in items)]
+
+    @property
+    def order(self) -> list[str]:
+        """Players by Elo, best first."""
+        return sorted(self.ratings.players, key=lambda name: (-self.ratings.players[name].elo, name))
+
+
+def win_rate(outcomes: Iterable[Outcome], player: str, *, right: bool | None = None) -> Interval | None:
+    """Mean score of a player, with an interval robust by story.
+
+    Args:
+        outcomes: Outcomes of a tournament.
+        player: The player.
+        right: Only where it was assigned the right answer (True) or the wrong one (False); None for all.
+
+    Returns:
+        The rate, or None where it has no such outcome.
+    """
+    rows = [
+        (row.score_a if row.player_a == player else 1 - row.score_a, row.story_id)
+        for row in outcomes
+        if player in {row.player_a, row.player_b}
+        and (right is None or (row.right is not None and (row.right == player) == right))
+    ]
+    return cluster_mean([score for score, _ in rows], [story for _, story in rows]) if rows else None
+
+
+def ladder_table(standings: Standings) -> Table:
+    """The ladder: a row a player, best first."""
+    rows: list[list[Cell]] = []
+    for place, name in enumerate(standings.order, 1):
+        rating = standings.ratings.players[name]
+        own = standings.self_play.get(name, ())
+        found = accuracy(own)
+        bias = position_bias(own)
+        speeches = speech_figures(
+            turn
+            for item in standings.recorded
+            for turn in item.debate.transcript.turns
+            if turn.answer is not None and item.debate.players[turn.answer] == name
+        )
+        rows.append(
+            [
+                place,
+                name,
+                Span(rating.elo, rating.low, rating.high)
+                if rating.status == "ok"
+                else f"{rating.status} ({rating.elo:.0f})",
+                standings.matches.get(name, 0),
+                win_rate(standings.outcomes, name, right=True),
+                win_rate(standings.outcomes, name, right=False),
+                found.single,
+                found.gold_first,
+                found.gold_second,
+                found.combined,
+                None if bias is None else bias.flip_rate.value,
+                None if speeches is None else speeches.verified,
+                None if speeches is None else speeches.words,
+                None if speeches is None else speeches.invalid,
+            ]
+        )
+    columns = (
+        Column("#", kind="count"),
+        Column("player"),
+        Column("Elo", kind="rating"),
+        Column("matches", kind="count"),
+        Column("wins when right", kind="share"),
+        Column("wins when wrong", kind="share"),
+        Column("judge right in self-play", kind="share"),
+        Column("right shown first", kind="share"),
+        Column("right shown second", kind="share"),
+        Column("both orders combined", kind="share"),
+        Column("flips", kind="share"),
+        Column("quotes verified", kind="share"),
+        Column("words", kind="number"),
+        Column("invalid speeches", kind="share"),
+    )
+    return Table("Ladder", columns, rows, note=_ladder_note(standings))
+
+
+def _ladder_note(standings: Standings) -> str:
+    ratings = standings.ratings
+    stories = f"{ratings.clusters} stories"
+    note = (
+        f"Elo: 0 is the middle of this field; intervals are 95 %, robust by story ({stories}); {ratings.outcomes} "
+        "outcomes, one for each debate and order of the answers. 'Combined' averages the two orders of a debate, an "
+        "ensemble of two verdicts. 'Flips': debates whose two orders name different answers."
+    )
+    if ratings.few_clusters:
+        note += f" Too few clusters: with only {stories} the intervals are not to be trusted."
+    unrated = [name for name, rating in ratings.players.items() if rating.status != "ok"]
+    if unrated:
+        note += f" Not comparable with the rest: {', '.join(sorted(unrated))}."
+    return note
+
+
+def judge_table(standings: Standings) -> Table:
+    """What the judge did, over cross-play and over self-play."""
+    groups = {
+        "cross-play": list(standings.cross_play),
+        "self-play": [i for r in standings.self_play.values() for i in r],
+    }
+    rows: list[list[Cell]] = []
+    for title, recorded in groups.items():
+        verdicts = sum(len(item.verdicts) for item in recorded)
+        if not verdicts:
+            continue
+        found, bias = accuracy(recorded), position_bias(recorded)
+        rows.append(
+            [
+                title,
+                len(recorded),
+                found.single,
+                found.gold_first,
+                found.gold_second,
+                found.combined,
+                None if bias is None else bias.flip_rate,
+                None if bias is None else bias.shift,
+                len(unparsed(recorded)) / verdicts,
+                mean_mass(recorded),
+            ]
+        )
+    columns = (
+        Column("debates"),
+        Column("n", kind="count"),
+        Column("judge right", kind="share"),
+        Column("right shown first", kind="share"),
+        Column("right shown second", kind="share"),
+        Column("both orders combined", kind="share"),
+        Column("flips", kind="share"),
+        Column("lean to the first", kind="log_odds"),
+        Column("unparsed", kind="share"),
+        Column("mass on letters", kind="share"),
+    )
+    terms = []
+    for name, term in (("seat A", standings.ratings.seat), ("the right answer", standings.ratings.right)):
+        if term is not None:
+            terms.append(f"{name} is worth {term.elo:+.0f} Elo [{term.low:+.0f}, {term.high:+.0f}]")
+    note = f"Judge: {standings.judge}. " + ("In the ratings " + "; ".join(terms) + "." if terms else "")
+    return Table("Judge", columns, rows, note=note.strip())
+
+
+def cost_table(figures: Mapping[str, Figures], seconds: float) -> Table:
+    """Calls, tokens and dollars by model, and the time of this session."""
+    rows: list[list[Cell]] = [
+        [name, row.calls, row.replayed, row.tokens.tokens_in, row.tokens.tokens_out, _dollars(row.cost)]
+        for name, row in figures.items()
+    ]
+    columns = (
+        Column("model"),
+        Column("calls", kind="count"),
+        Column("answered from the store", kind="count"),
+        Column("tokens in", kind="count"),
+        Column("tokens out", kind="count"),
+        Column("cost", align="right"),
+    )
+    return Table("Cost", columns, rows, note=f"Time of this session: {seconds:.0f} s.")
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"${cost:.2f}"
+
+
+def matrix_figure(standings: Standings) -> Figure:
+    """Mean score of each player against each other one."""
+    order = standings.order
+    values = [
+        [None if row == column else _mean(_between(standings.outcomes, row, column)) for column in order]
+        for row in order
+    ]
+    return heatmap(
+        "Score of the row's player against the column's",
+        rows=order,
+        columns=order,
+        values=values,
+        note="Mean over debates and both orders; blank where two players have not met.",
+    )
+
+
+def _between(outcomes: Iterable[Outcome], one: str, other: str) -> list[float]:
+    return [
+        row.score_a if row.player_a == one else 1 - row.score_a
+        for row in outcomes
+        if {row.player_a, row.player_b} == {one, other}
+    ]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def elo_figure(standings: Standings) -> Figure:
+    """Elo with intervals, best first."""
+    estimates = [
+        Dot(name, rating.elo, rating.low, rating.high, "" if rating.status == "ok" else rating.status)
+        for name, rating in ((name, standings.ratings.players[name]) for name in standings.order)
+    ]
+    return dots("Elo", estimates, axis_title="Elo, 95 % interval")
+
+
+def sections(standings: Standings, figures: Mapping[str, Figures], seconds: float) -> list[Section]:
+    """All that the report's overview shows."""
+    return [
+        Section("Ladder", (ladder_table(standings), elo_figure(standings), matrix_figure(standings))),
+        Section("Judge", (judge_table(standings),)),
+        Section("Cost", (cost_table(figures, seconds),)),
+    ]
+
+
+def metrics(standings: Standings) -> dict[str, object]:
+    """The figures as plain values, for ``metrics.json``."""
+    players = {}
+    for name in standings.order:
+        rating = standings.ratings.players[name]
+        own = accuracy(standings.self_play.get(name, ()))
+        players[name] = {
+            "elo": rating.elo,
+            "elo_interval": [_finite(rating.low), _finite(rating.high)],
+            "status": rating.status,
+            "matches": standings.matches.get(name, 0),
+            "win_rate_right": _interval(win_rate(standings.outcomes, name, right=True)),
+            "win_rate_wrong": _interval(win_rate(standings.outcomes, name, right=False)),
+            "self_play_accuracy": _interval(own.single),
+            "self_play_accuracy_combined": _interval(own.combined),
+        }
+    verdicts = sum(len(item.verdicts) for item in standings.recorded)
+    bias = position_bias(standings.recorded)
+    found = accuracy(standings.recorded)
+    return {
+        "judge": standings.judge,
+        "players": players,
+        "stories": standings.ratings.clusters,
+        "few_clusters": standings.ratings.few_clusters,
+        "outcomes": standings.ratings.outcomes,
+        "accuracy": _interval(found.single),
+        "accuracy_gold_first": _interval(found.gold_first),
+        "accuracy_gold_second": _interval(found.gold_second),
+        "accuracy_combined": _interval(found.combined),
+        "flip_rate": None if bias is None else _interval(bias.flip_rate),
+        "log_odds_shift": None if bias is None else _interval(bias.shift),
+        "verdicts": verdicts,
+        "unparsed": len(unparsed(standings.recorded)),
+        "failed_debates": sum(item.debate.failed is not None for item in standings.recorded),
+    }
+
+
+def _interval(interval: Interval | None) -> list[float | None] | None:
+    return None if interval is None else [interval.value, _finite(interval.low), _finite(interval.high)]
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) != float("inf") else None
