@@ -23,29 +23,10 @@ from debate.models.local import LocalModel
 
 Kind = Literal["float32", "bfloat16"]
 NEW = 120
-WORDS = [
-    "the",
-    "keeper",
-    "saw",
-    "the",
-    "fog",
-    "roll",
-    "over",
-    "the",
-    "bar",
-    "while",
-    "the",
-    "pilot",
-    "counted",
-    "boats",
-    "and",
-    "wrote",
-    "each",
-    "time",
-    "in",
-    "his",
-    "book",
-]
+WORDS = (
+    *("the", "keeper", "saw", "fog", "roll", "over", "a", "bar", "while", "pilots", "counted", "boats", "and", "wrote"),
+    *("each", "time", "down", "in", "his", "book"),
+)
 
 
 def messages_of(tokens: int, mark: int) -> list[Message]:
