@@ -14,7 +14,7 @@ from debate.record import Recorded
 from debate.report import Column, Dot, Figure, Section, Table, dots, heatmap
 from debate.report import Interval as Span
 from debate.report.table import Cell
-from tournaments.ratings import Outcome, Ratings
+from tournaments.ratings import Outcome, Rating, Ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,7 @@ def ladder_table(standings: Standings) -> Table:
             [
                 place,
                 name,
-                Span(rating.elo, rating.low, rating.high)
-                if rating.status == "ok"
-                else f"{rating.status} ({rating.elo:.0f})",
+                _elo_cell(rating),
                 standings.matches.get(name, 0),
                 win_rate(standings.outcomes, name, right=True),
                 win_rate(standings.outcomes, name, right=False),
@@ -121,6 +119,13 @@ def ladder_table(standings: Standings) -> Table:
     return Table("Ladder", columns, rows, note=_ladder_note(standings))
 
 
+def _elo_cell(rating: Rating) -> Cell:
+    """A rating that the field cannot place is named, never shown as a number like any other."""
+    if rating.status == "ok":
+        return Span(rating.elo, rating.low, rating.high)
+    return f"{rating.status} ({rating.elo:.0f})"
+
+
 def _ladder_note(standings: Standings) -> str:
     ratings = standings.ratings
     stories = f"{ratings.clusters} stories"
@@ -139,10 +144,8 @@ def _ladder_note(standings: Standings) -> str:
 
 def judge_table(standings: Standings) -> Table:
     """What the judge did, over cross-play and over self-play."""
-    groups = {
-        "cross-play": list(standings.cross_play),
-        "self-play": [i for r in standings.self_play.values() for i in r],
-    }
+    own = [item for items in standings.self_play.values() for item in items]
+    groups = {"cross-play": list(standings.cross_play), "self-play": own}
     rows: list[list[Cell]] = []
     for title, recorded in groups.items():
         verdicts = sum(len(item.verdicts) for item in recorded)

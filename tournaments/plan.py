@@ -14,12 +14,14 @@ from debate.models.limits import Price
 from debate.models.load import ModelConfig, TokenCounter, capabilities_of, kind_of
 from debate.question import Question
 from debate.report import Column, Table
+from debate.report.table import Cell
 from tournaments.players import PlayerConfig, SpeechConfig
 
 # Words to tokens, rounded up: what English prose takes in common vocabularies.
 _TOKENS_PER_WORD = 1.5
 # Room for instructions, question and answers beside the story and the speeches, in tokens.
 _FRAME_TOKENS = 450
+_JUDGE_TOKENS = 220
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Plan:
 
     def table(self) -> Table:
         """Show calls and tokens by model."""
-        rows = [[name, calls.calls, calls.tokens_in, calls.tokens_out] for name, calls in sorted(self.calls.items())]
+        rows: list[list[Cell]] = [
+            [name, calls.calls, calls.tokens_in, calls.tokens_out] for name, calls in sorted(self.calls.items())
+        ]
         columns = (
             Column("model"),
             Column("calls", kind="count"),
@@ -235,7 +239,7 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
 
 def _judging(field: Field, verdicts: int) -> Calls:
     judge = field.judge
-    prompt = _FRAME_TOKENS + 2 * field.rounds * _speech_tokens(field.speech)
+    prompt = _JUDGE_TOKENS + 2 * field.rounds * _speech_tokens(field.speech)
     if judge.kind == "letter" and _gives_logprobs(judge.model):
         return Calls(verdicts, verdicts * prompt, verdicts)
     samples = 1 if judge.kind == "reason" else judge.votes

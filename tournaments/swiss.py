@@ -27,7 +27,7 @@ from debate.protocols import ProtocolConfig, build_protocol
 from debate.provenance import provenance
 from debate.question import Fold, Question
 from debate.record import Recorded
-from debate.report import DebatePage, Report, print_table, write_report
+from debate.report import DebatePage, Report, Table, print_table, write_report
 from debate.run_folder import RunFolder, default_path
 from debate.sources import load, select
 from tournaments import ladder, plan
@@ -37,8 +37,8 @@ from tournaments.players import PlayerConfig, SpeechConfig, build_player
 from tournaments.ratings import Ratings, fit
 
 UNTRAINED = (
-    "The judge is the embedded model as it was published: nobody has trained it to judge, it is near chance and follows "
-    "the order of the answers. This ladder shows that everything works; it says little about who argues better."
+    "The judge is the embedded model as it was published: nobody has trained it to judge, it is near chance and "
+    "follows the order of the answers. This ladder shows that everything works; it says little about who argues better."
 )
 
 
@@ -55,7 +55,7 @@ class QuestionsConfig(Config):
 
 
 class SelfPlayConfig(QuestionsConfig):
-    """Questions on which every player debates itself, to measure the judge's accuracy; other stories than cross-play."""
+    """Questions on which every player debates itself, on other stories than cross-play: they measure the judge."""
 
 
 class BudgetConfig(Config):
@@ -292,7 +292,9 @@ def export(run: RunFolder, standings: ladder.Standings, report: Report, extra: d
     """Write ``debates.jsonl``, ``ratings.csv``, ``metrics.json`` and ``report.html`` into the run folder."""
     rows = TypeAdapter(Recorded)
     run.write_lines("debates.jsonl", (rows.dump_json(item).decode() for item in standings.recorded))
-    run.write_text("ratings.csv", _ratings_csv(standings.ratings, standings.order))
+    ratings = _ratings_csv(standings.ratings, standings.order)
+    asyncio.run(run.store.put("ratings", f"{len(standings.outcomes)} outcomes", ratings))
+    run.write_text("ratings.csv", ratings)
     run.write_json("metrics.json", {**ladder.metrics(standings), **extra})
     write_report(report, (DebatePage(item.debate, item.verdicts) for item in standings.recorded), run.path)
 
@@ -315,7 +317,8 @@ def check_quality(config: SwissConfig, recorded: Sequence[Recorded]) -> list[str
     if verdicts and len(lost) / verdicts > config.max_unparsed:
         examples = "; ".join(dict.fromkeys(str(verdict.unparsed) for verdict in lost[:3]))
         found.append(
-            f"{len(lost)} of {verdicts} verdicts are unparsed, more than max_unparsed {config.max_unparsed:g}: {examples}"
+            f"{len(lost)} of {verdicts} verdicts are unparsed, more than max_unparsed {config.max_unparsed:g}: "
+            f"{examples}"
         )
     failed = [item.debate.failed for item in recorded if item.debate.failed is not None]
     if recorded and len(failed) / len(recorded) > config.max_failed:
@@ -378,21 +381,10 @@ def run_swiss(config: SwissConfig, invocation: Invocation) -> int:
             notes=notes_for(config, made),
             sections=ladder.sections(standings, meter.by_model(), seconds),
         )
-        asyncio.run(
-            run.store.put(
-                "ratings",
-                f"fit of {len(standings.outcomes)} outcomes",
-                _ratings_csv(standings.ratings, standings.order),
-            )
-        )
         export(run, standings, report, {"seconds": seconds})
         for note in report.notes:
             sys.stdout.write(f"Note: {note}\n")
-        for table in (
-            ladder.ladder_table(standings),
-            ladder.judge_table(standings),
-            ladder.cost_table(meter.by_model(), seconds),
-        ):
+        for table in (block for section in report.sections for block in section.blocks if isinstance(block, Table)):
             print_table(table)
         sys.stdout.write(f"\nReport: {run.path / 'report.html'}\n")
         failures = check_quality(config, standings.recorded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 from collections.abc import Callable, Mapping
@@ -175,8 +176,15 @@ class Models:
         """What decides each open model's replies beside its name, by name."""
         return {model.name: model.digest for model in self._open.values()}
 
-    async def close(self) -> None:
-        """Close every model."""
+    async def close(self, *, grace_s: float = 10.0) -> None:
+        """Close every model, after waiting for calls in flight: they are paid for, so they are kept.
+
+        Args:
+            grace_s: Seconds to wait at most.
+        """
+        waiting = [asyncio.ensure_future(model.drain()) for model in self._open.values()]
+        if waiting:
+            await asyncio.wait(waiting, timeout=grace_s)
         for model in self._open.values():
             await model.close()
 
