@@ -28,6 +28,10 @@ def _load(path: Path) -> tuple[tuple[MessageRole, str], ...]:
     head, *parts = _SECTION.split(text)
     if head.strip() or not parts:
         raise PromptError(f"{path} must begin with a line '=== system' or '=== user'")
+    for body in parts[1::2]:
+        rest = _PLACEHOLDER.sub("", body)
+        if "{{" in rest or "}}" in rest:
+            raise PromptError(f"{path}: a placeholder is written {{{{name}}}}, without blanks; braces are left over")
     return tuple((cast("MessageRole", role), body.strip()) for role, body in zip(parts[::2], parts[1::2], strict=True))
 
 

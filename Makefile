@@ -1,0 +1,49 @@
+# make swiss   a first tournament of real debates on this machine
+# make test    the fast tests
+# make check   everything that CI runs
+PYTHON ?= python3
+# An index that holds CPU builds of torch, where the default one would bring gigabytes of CUDA.
+TORCH_INDEX ?=
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+FAST := not model and not faults and not e2e
+
+.PHONY: swiss test check slow lint install model wheel clean
+
+swiss: install model
+	$(BIN)/python -m tournaments.swiss --config configs/swiss/smoke.yaml
+
+test: install
+	$(BIN)/python -m pytest -q -m "$(FAST)"
+
+check: test slow lint
+
+# The tests that need the embedded model, kill processes or open a browser; they skip with a reason where they cannot run.
+slow: install
+	-$(BIN)/python -m debate.models.embedded
+	$(BIN)/python -m pytest -q -m "not ($(FAST))"
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+install: $(INSTALLED)
+
+# The embedded model, made once in the user's cache folder.
+model: install
+	$(BIN)/python -m debate.models.embedded
+
+$(INSTALLED): pyproject.toml constraints.txt build_data.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Dissoi needs Python 3.11 or newer; name one with make PYTHON=..."; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt pip setuptools
+	# torch by its exact version first: a resolver that is free to choose may take a CUDA build.
+	$(BIN)/python -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $(INSTALLED)
+
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
