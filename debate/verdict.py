@@ -82,4 +82,5 @@ def combine(verdicts: Sequence[Verdict]) -> tuple[float, ...] | None:
 
 def points(probability: float) -> float:
     """Hard outcome of a probability: 1 above one half, 0 below, half a point at a tie."""
-    return 0.5 if probability == 0.5 else float(probability > 0.5)
+    # Normalising rounds: p and 1 - p of one judge rarely add up to exactly 1, and their mean is a tie all the same.
+    return 0.5 if abs(probability - 0.5) < 1e-9 else float(probability > 0.5)
