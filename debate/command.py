@@ -91,11 +91,13 @@ class Command(Generic[ConfigT]):
             if not flag.startswith("--") or flag == "--":
                 raise ConfigError(f"{flag!r} is not a flag; flags start with -- (see --help)")
             if flag == "--dry-run":
+                if equals:
+                    raise ConfigError(f"--dry-run takes no value, got {value!r}; leave it out for a real run")
                 dry_run = True
                 continue
             if not equals:
-                if position == len(arguments):
-                    raise ConfigError(f"{flag} needs a value")
+                if position == len(arguments) or arguments[position].startswith("--"):
+                    raise ConfigError(f"{flag} needs a value; one that starts with -- is given as {flag}=VALUE")
                 value = arguments[position]
                 position += 1
             if flag in {"--config", "--output", "--resume"}:

@@ -36,6 +36,8 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
         seen: dict[object, int] = {}
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge" or not isinstance(key_node, yaml.ScalarNode):
+                continue  # PyYAML merges the one, and refuses the other, which no dictionary can hold
             key = self.construct_object(key_node, deep=deep)
             if key in seen:
                 raise ConfigError(
@@ -56,19 +58,29 @@ def read_tree(path: Path) -> Tree:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the configuration {path}: {error}") from error
-    loader = _Loader(text)
-    loader.name = str(path)
-    try:
-        tree = loader.get_single_data()
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    finally:
-        loader.dispose()
+    tree = _load(text, str(path))
     if tree is None:
         return {}
     if not isinstance(tree, dict):
         raise ConfigError(f"{path} holds a {type(tree).__name__}; a mapping of keys to values is needed")
     return tree
+
+
+def _load(text: str, where: str) -> Any:
+    """Read one YAML document; ``where`` names the file or the flag in messages."""
+    try:
+        loader = _Loader(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    loader.name = where
+    try:
+        return loader.get_single_data()
+    except ConfigError:
+        raise
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: the 45th of a month, an integer beyond all bounds
+        raise ConfigError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    finally:
+        loader.dispose()
 
 
 def set_path(tree: Tree, dotted: str, text: str) -> None:
@@ -83,10 +95,7 @@ def set_path(tree: Tree, dotted: str, text: str) -> None:
         ConfigError: A list index is out of range or not a number, the path leads through a plain value, or the value
             is not YAML.
     """
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--{dotted}: {text!r} is not a YAML value: {' '.join(str(error).split())}") from error
+    value = _load(text, f"--{dotted}")
     node: Any = tree
     *parents, last = dotted.split(".")
     for depth, key in enumerate(parents):
@@ -96,7 +105,7 @@ def set_path(tree: Tree, dotted: str, text: str) -> None:
         elif isinstance(node, dict):
             if node.get(key) is None:
                 node[key] = {}
-            elif isinstance(node[key], str) and depth == len(parents) - 1 and key == "model":
+            elif isinstance(node[key], str) and key == "model":
                 node[key] = {"name": node[key]}  # `model: NAME` is short for `model: {name: NAME}`
             node = node[key]
         else:
@@ -136,7 +145,10 @@ def parse(config: type[ConfigT], tree: Mapping[str, Any], *, where: str) -> Conf
     except pydantic.ValidationError as error:
         lines = []
         for item in error.errors(include_url=False):
-            path = [str(part) for part in item["loc"] if not _is_union_tag(part)]
+            *above, last = item["loc"] or ("",)
+            path = [str(part) for part in above if not _is_union_tag(part)]
+            if last != "" and (item["type"] == "extra_forbidden" or not _is_union_tag(last)):
+                path.append(str(last))
             lines.append(f"{'.'.join(path) or where}: {_explain(config, path, item)}")
         unique = list(dict.fromkeys(lines))
         raise ConfigError(f"{where}: " + f"\n{where}: ".join(unique)) from error
@@ -148,14 +160,9 @@ def _is_union_tag(part: int | str) -> bool:
 
 def _explain(config: type[Config], path: Sequence[str], item: Any) -> str:
     if item["type"] == "extra_forbidden":
-        from rapidfuzz import process
-
-        known = {".".join(keys): keys for keys in _paths(config)}
-        generic = ".".join("*" if part.isdecimal() else part for part in path)
-        best = process.extractOne(generic, list(known), score_cutoff=60)
-        if best is None:
+        hint = _nearest(config, ["*" if part.isdecimal() else part for part in path])
+        if hint is None:
             return "unknown key"
-        hint = list(known[best[0]])
         numbers = iter(part for part in path if part.isdecimal())
         return f"unknown key; did you mean {'.'.join(next(numbers, '0') if key == '*' else key for key in hint)}?"
     if item["type"] == "missing":
@@ -163,6 +170,17 @@ def _explain(config: type[Config], path: Sequence[str], item: Any) -> str:
     message = str(item["msg"]).removeprefix("Value error, ")
     given = item.get("input")
     return message if isinstance(given, (dict, list)) else f"{message}, got {given!r}"
+
+
+def _nearest(config: type[Config], path: Sequence[str]) -> tuple[str, ...] | None:
+    """Find the known path whose last key is most like that of a wrong one; beside it before elsewhere."""
+    from rapidfuzz import fuzz
+
+    def likeness(keys: Sequence[str]) -> float:
+        return fuzz.ratio(path[-1], keys[-1]) + (15 if list(keys[:-1]) == list(path[:-1]) else 0)
+
+    best = max(_paths(config), key=likeness)
+    return best if likeness(best) >= 75 else None
 
 
 def _paths(config: type[Config], depth: int = 0) -> Iterator[tuple[str, ...]]:

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import Field
+
+from debate.command import Command, Invocation
+from debate.config import Config
+from debate.errors import BudgetError, DissoiError, ModelAccessError, SourceError, StoreError
+
+
+class RunConfig(Config):
+    seed: int = Field(0, description="the seed")
+    name: str
+
+
+class Recorder:
+    """A command's work: keeps what it was given, then ends as told."""
+
+    def __init__(self, ending: BaseException | int = 0) -> None:
+        self.ending = ending
+        self.seen: list[tuple[RunConfig, Invocation]] = []
+
+    def __call__(self, config: RunConfig, invocation: Invocation) -> int:
+        self.seen.append((config, invocation))
+        if isinstance(self.ending, BaseException):
+            raise self.ending
+        return self.ending
+
+
+def command(run: Recorder, default: Path | None = None) -> Command[RunConfig]:
+    return Command("tournaments.test", "Does nothing.", RunConfig, run, default)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "c.yaml"
+    path.write_text("name: x\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--seed", "1", "--help"]])
+def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    run = Recorder()
+    assert command(run).main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert "usage: python -m tournaments.test" in out
+    for text in ("Does nothing.", "--resume DIR", "--dry-run", "--seed  the seed (default 0)", "--name   (required)"):
+        assert text in out
+    assert (err, run.seen) == ("", [])
+
+
+def test_flags_override_the_file(config: Path) -> None:
+    run = Recorder()
+    arguments = ["--config", str(config), "--seed", "3", "--output=out", "--dry-run", "--name=a=b"]
+    assert command(run).main(arguments) == 0
+    assert run.seen == [(RunConfig(seed=3, name="a=b"), Invocation(Path("out"), None, dry_run=True))]
+
+
+def test_a_negative_number_is_a_value(config: Path) -> None:
+    run = Recorder()
+    assert command(run, config).main(["--seed", "-3"]) == 0
+    assert run.seen[0][0].seed == -3
+
+
+def test_a_run_goes_on_with_its_own_configuration(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("name: kept\nprovenance: {git: abc}\n", encoding="utf-8")
+    run = Recorder()
+    assert command(run).main(["--resume", str(tmp_path)]) == 0
+    assert run.seen == [(RunConfig(name="kept"), Invocation(resume=tmp_path))]
+
+
+def test_the_exit_code_of_the_work_is_returned(config: Path) -> None:
+    assert command(Recorder(1), config).main([]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--sed", "3"], "sed: unknown key; did you mean seed?"),
+        (["--seed", "x"], "seed: Input should be a valid integer"),
+        (["--seed"], "--seed needs a value"),
+        (["--output", "--dry-run"], "--output needs a value"),
+        (["--dry-run=false"], "--dry-run takes no value"),
+        (["seed", "3"], "'seed' is not a flag"),
+        (["--", "x"], "'--' is not a flag"),
+        (["--seed", "1", "--seed.deep", "3"], "--seed.deep: seed is a plain value"),
+        (["--config", "absent.yaml"], "cannot read the configuration absent.yaml"),
+        (["--resume", "absent"], "cannot read the configuration absent/config.yaml"),
+        (["--name", "null"], "name: Input should be a valid string"),
+        (["--seed", "[1"], "--seed: not YAML"),
+    ],
+)
+def test_wrong_flags_are_one_line_and_exit_2(
+    arguments: list[str], text: str, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Recorder()
+    assert command(run, config).main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert run.seen == []
+    assert out == ""
+    assert err.startswith("tournaments.test: ")
+    assert err.count("\n") == 1
+    assert text in err
+
+
+def test_no_configuration_and_missing_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(Recorder()).main([]) == 2
+    assert "give one with --config" in capsys.readouterr().err
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("", encoding="utf-8")
+    assert command(Recorder(), empty).main([]) == 2
+    assert capsys.readouterr().err == (
+        f"tournaments.test: {empty}: name: missing; set it in the configuration or by a flag\n"
+    )
+
+
+@pytest.mark.parametrize("kind", [BudgetError, DissoiError, ModelAccessError, SourceError, StoreError])
+def test_an_error_of_ours_is_one_line_and_exit_2(
+    kind: type[DissoiError], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(Recorder(kind("what, where, do this")), config).main([]) == 2
+    assert capsys.readouterr().err == "tournaments.test: what, where, do this\n"
+
+
+def test_ctrl_c_is_130(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(Recorder(KeyboardInterrupt()), config).main([]) == 130
+    assert "--resume" in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_is_not_hidden(config: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        command(Recorder(ZeroDivisionError()), config).main([])
+
+
+def test_the_shell_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; import debate.command; "
+        "print([m for m in ('torch', 'transformers', 'openai', 'scipy', 'plotly', 'numpy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
