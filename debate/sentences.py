@@ -17,8 +17,6 @@ _ABBREVIATIONS = frozenset(
         "jr",
         "vs",
         "etc",
-        "no",
-        "fig",
         "capt",
         "col",
         "gen",
@@ -65,6 +63,8 @@ def _goes_on(text: str, start: int, match: re.Match[str]) -> bool:
         return False
     word = text[start : match.start()].rsplit(maxsplit=1)[-1:] or [""]
     bare = word[0].strip("\"'“‘([").lower()
+    if bare in {"no", "fig"}:  # numbers follow them, or they end a sentence
+        return following[:1].isdigit()
     return bare in _ABBREVIATIONS or (len(bare) == 1 and bare.isalpha() and bare != "i" and word[0][-1:].isupper())
 
 
@@ -74,6 +74,11 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
     if inner:
         first = start + len(chunk) - len(chunk.lstrip())
         spans.append((first, first + len(inner)))
+
+
+def is_ended(text: str) -> bool:
+    """Tell whether a text ends as a sentence does: with an end mark, closing quotes or brackets after it or not."""
+    return text.rstrip(" \n\t\"'”’)]").endswith((".", "!", "?", "…"))
 
 
 def cut_at_sentence(text: str, max_words: int) -> str:

@@ -13,7 +13,8 @@ from debate.quotes import parse_argument, to_markup
 from debate.transcript import Candidate
 from debate.view import View
 
-GAP = "[part of the story is left out here]"
+#: Too short to pass for a quote, so no debater picks it as evidence.
+GAP = "[…]"
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _WORD = re.compile(r"[a-z0-9']+")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -10,9 +11,11 @@ from debate.agents.render import show_answers, show_turns
 from debate.models.base import Completion, Draw, Model, Sampling
 from debate.prompts import Prompts
 from debate.quotes import Argument, Name, Quote, extract_argument, parse_argument
-from debate.sentences import cut_at_sentence, sentence_spans
+from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
+
+_OPENING_TAG = re.compile(r"<\s*argument\s*>", re.IGNORECASE)
 
 
 class Speech(NamedTuple):
@@ -147,6 +150,8 @@ def cut_argument(argument: Argument, max_words: int) -> Argument:
     Returns:
         A beginning of the argument; if its first sentence alone is too long, cut inside it.
     """
+    if argument.words <= max_words:
+        return argument
     kept: list[str | Quote | Name] = []
     room = max_words
     for span in argument.spans:
@@ -160,10 +165,15 @@ def cut_argument(argument: Argument, max_words: int) -> Argument:
             if ends or not kept:
                 kept.append(cut_at_sentence(span, room))
         break
-    if len(kept) > 1 and isinstance(kept[-1], str):
-        # What leads into a quote that was cut off ("The story says:") goes too.
-        ends = [end for _, end in sentence_spans(kept[-1]) if kept[-1][:end].rstrip().endswith((".", "!", "?"))]
-        kept[-1] = kept[-1][: ends[-1]] if ends else ""
+    # What leads into something that was cut off ("The story says:", "Debater A") goes too.
+    while kept and not isinstance(last := kept[-1], Quote):
+        ends = [end for _, end in sentence_spans(last) if is_ended(last[:end])] if isinstance(last, str) else []
+        if ends and isinstance(last, str):
+            kept[-1] = last[: ends[-1]]
+            break
+        if len(kept) == 1:  # its first sentence alone is too long
+            break
+        kept.pop()
     return Argument(tuple(span for span in kept if span))
 
 
@@ -214,7 +224,9 @@ class FreeDebater:
 
 
 def read_candidate(completion: Completion, view: View, limits: Limits) -> Candidate:
-    """Read a candidate from a reply: the last complete ``<argument>`` block, or, as a flaw, all of it.
+    """Read a candidate from a reply: the last complete ``<argument>`` block.
+
+    As a flaw, without one: what follows the last opening tag (the reply was cut off there), or all of it.
 
     Args:
         completion: The model's reply.
@@ -225,8 +237,11 @@ def read_candidate(completion: Completion, view: View, limits: Limits) -> Candid
         The candidate.
     """
     block, thinking = extract_argument(completion.text)
-    argument = parse_argument(completion.text if block is None else block, view.story, seat=view.seat)
-    flaws = limits.flaws(argument)
     if block is None:
-        return Candidate(completion.text, argument, "", ("no complete <argument> block", *flaws))
+        *before, rest = _OPENING_TAG.split(completion.text)
+        argument = parse_argument(rest, view.story, seat=view.seat)
+        flaws = ("no complete <argument> block", *limits.flaws(argument))
+        return Candidate(completion.text, argument, "\n".join(before).strip(), flaws)
+    argument = parse_argument(block, view.story, seat=view.seat)
+    flaws = limits.flaws(argument)
     return Candidate(completion.text, argument, thinking, flaws)

@@ -15,12 +15,12 @@ from debate.agents.debater import Limits, Speech, sample_valid, speak
 from debate.models.base import Completion, Draw, Model, Sampling
 from debate.prompts import Prompts
 from debate.quotes import Argument, Name, Quote, parse_argument, quote_span
-from debate.sentences import cut_at_sentence, sentence_spans
+from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
 
 _MARK = re.compile(r"[(\[]\s*(\d{1,2})\s*[)\]]")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"(?<!\d)\d{1,6}(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Evidence:
 
 
 def quotable(story: str, max_words: int) -> list[Quote]:
-    """Return the story's sentences that can stand as verified quotes, in order.
+    """Return the story's sentences that can stand as verified quotes, in order, a repeated one once.
 
     Args:
         story: The story.
@@ -48,7 +48,7 @@ def quotable(story: str, max_words: int) -> list[Quote]:
         Verified quotes.
     """
     quotes = [quote_span(story, start, end) for start, end in sentence_spans(story)]
-    verified = [quote for quote in quotes if quote.verified]
+    verified = list(dict.fromkeys(quote for quote in quotes if quote.verified))
     return [quote for quote in verified if len(quote.text.split()) <= max_words] or verified
 
 
@@ -126,11 +126,14 @@ def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) 
         reply: What the model wrote.
         evidence: The quotes, numbered from 1.
         view: The debater's view.
-        max_words: Most words of the whole argument; only the model's own text is cut, at a sentence end.
+        max_words: Most words of the whole argument; only the model's own text is cut, at a sentence end (with what
+            marks stand in the part that is cut).
 
     Returns:
         The argument.
     """
+    reply = _whole_sentences(reply)
+    reply = cut_at_sentence(reply, max_words - sum(len(quote.text.split()) for quote in evidence))
     used = [int(match[1]) for match in _MARK.finditer(reply) if 1 <= int(match[1]) <= len(evidence)]
     spans: list[str | Quote | Name] = []
     if not used:
@@ -138,7 +141,7 @@ def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) 
         for index, quote in enumerate(evidence):
             spans += [quote, " "] if index == 0 else ["And: ", quote, " "]
         room = max_words - Argument(tuple(spans)).words
-        text = parse_argument(cut_at_sentence(_whole_sentences(reply), room), None, seat=view.seat)
+        text = parse_argument(cut_at_sentence(reply, room), None, seat=view.seat)
         spans += [span.text if isinstance(span, Quote) else span for span in text.spans]
         return Argument(_merge(spans))
     position, seen = 0, set()
@@ -179,7 +182,7 @@ def _whole_sentences(text: str) -> str:
     """Drop a last sentence that has no end: it was cut at the token limit."""
     text = " ".join(text.split())
     spans = sentence_spans(text)
-    ended = [end for _, end in spans if text[:end].rstrip("\"'”’)").endswith((".", "!", "?"))]
+    ended = [end for _, end in spans if is_ended(text[:end])]
     return text[: ended[-1]] if ended else text
 
 

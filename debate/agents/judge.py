@@ -88,7 +88,9 @@ class ReasonJudge:
         text = completions[0].text
         letter = parse_answer(text, len(view.answers))
         if letter is None:
-            return Decision(None, reasoning=text, unparsed=f"no single answer on the last line: {_last_line(text)!r}")
+            return Decision(
+                None, reasoning=text, unparsed=f"no single answer on the last line: {_last_line(text)[:200]!r}"
+            )
         return Decision(tuple(float(index == letter) for index in range(len(view.answers))), reasoning=text)
 
 
@@ -144,14 +146,17 @@ async def _think(
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip()[:200] if lines else ""
+    return lines[-1].strip() if lines else ""
 
 
 _DECISION = re.compile(
-    r"(?:the\s+)?(?:final\s+|my\s+)?(?:answer|decision|verdict|choice)\s*(?:is)?\s*[:=-]?\s*(.*)", re.IGNORECASE
+    r"(?:the\s+)?(?:my\s+)?(?:final\s+)?(?:answer|decision|verdict|choice)\s*(?:is)?\s*[:=-]?\s*(.*)", re.IGNORECASE
 )
-_LETTER = re.compile(r"(?<![\w'’])([A-Za-z])(?![\w'’])")
-_DECORATION = re.compile(r"[*_`#>\"“”]+")
+# A letter that names an answer: by itself, before a mark or a reason. "A man left" begins with an article.
+_OPENING = re.compile(r"[(\[{]?\s*([A-Za-z])\s*[)\]}]?(?!['’\w]|-\w)(?=\s*(?:$|[^\w\s]|(?:because|since|as|is)\b))")
+# Another one behind it; a small "a" is an article unless nothing or a mark follows.
+_LETTER = re.compile(r"(?<![\w'’])([A-Z]|[b-z]|a(?=\s*(?:$|[^\w\s])))(?![\w'’])")
+_DECORATION = re.compile(r"[*_`#<>\"“”]+")
 
 
 def parse_answer(text: str, answers: int) -> int | None:
@@ -171,14 +176,14 @@ def parse_answer(text: str, answers: int) -> int | None:
     if match is None:
         return None
     rest = match[1].strip()
-    opening = re.match(r"[(\[{]?\s*([A-Za-z])\s*[)\]}]?(?![\w'’])", rest)
+    opening = _OPENING.match(rest)
     if opening is None:
         return None
     index = ord(opening[1].upper()) - ord("A")
     if index >= answers:
         return None
-    # "A or B", "A/B" and "A. No, B": another valid letter, standing alone and in capitals, makes it two answers.
-    others = {ord(letter) - ord("A") for letter in _LETTER.findall(rest[opening.end() :]) if letter.isupper()}
+    # "A or B", "A/B" and "A. No, B": another valid letter, standing alone, makes it two answers.
+    others = {ord(letter.upper()) - ord("A") for letter in _LETTER.findall(rest[opening.end() :])}
     return index if not {other for other in others if other < answers} - {index} else None
 
 
