@@ -12,13 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from debate.agents.debater import Limits, Speech, sample_valid, speak
-from debate.models.base import Completion, Draw, Model, Sampling
+from debate.agents.render import show_turns
+from debate.models.base import Completion, Draw, Message, Model, Sampling
 from debate.prompts import Prompts
 from debate.quotes import Argument, Name, Quote, parse_argument, quote_span
 from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
 
+# With less room than this beside its quotes a speech is one sentence of explanation.
+SHORT_WORDS = 60
 _MARK = re.compile(r"[(\[]\s*(\d{1,2})\s*[)\]]")
 _NUMBER = re.compile(r"(?<!\d)\d{1,6}(?!\d)")
 
@@ -239,15 +242,8 @@ class EvidenceFirstDebater:
         if not evidence:  # no story, or nothing in it that can be quoted
             flaws = self._limits.flaws(Argument((view.own_answer,)))
             return (Candidate("", Argument((view.own_answer,)), "", (*flaws, "no sentence to quote")),)
-        messages = self._prompts.fill(
-            "evidence_write",
-            question=view.question,
-            own_answer=view.own_answer,
-            evidence="\n".join(
-                f'Evidence [{number}]: "{_unquote(item.quote.text)}"' for number, item in enumerate(evidence, 1)
-            ),
-        )
         quotes = [item.quote for item in evidence]
+        messages = self._ask_for_text(view, quotes)
 
         async def make(draws: Sequence[Draw]) -> list[Candidate]:
             each = [
@@ -262,6 +258,27 @@ class EvidenceFirstDebater:
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""
         return speak(await self.candidates(view, draw, 1), self._limits)
+
+    def _ask_for_text(self, view: View, quotes: Sequence[Quote]) -> list[Message]:
+        """Ask for one sentence where there is room for no more beside the quotes, else for an argument around them."""
+        listed = "\n".join(f'Evidence [{number}]: "{_unquote(quote.text)}"' for number, quote in enumerate(quotes, 1))
+        taken = Argument((view.own_answer, " ", *quotes)).words
+        if self._limits.max_words - taken < SHORT_WORDS:
+            return self._prompts.fill(
+                "evidence_write", question=view.question, own_answer=view.own_answer, evidence=listed
+            )
+        return self._prompts.fill(
+            "evidence_argue",
+            question=view.question,
+            seat=view.seat or "",
+            own_answer=view.own_answer,
+            other_answer=view.other_answer,
+            evidence=listed,
+            transcript=show_turns(view),
+            task=self._prompts.fill("debater_reply" if view.turns else "debater_opening")[0].content,
+            min_words=str(max(1, self._limits.min_words - taken)),
+            max_words=str(self._limits.max_words - taken),
+        )
 
     async def _choose_evidence(self, view: View, draw: Draw) -> list[Evidence]:
         spoken = {quote.text for turn in view.turns if turn.seat == view.seat for quote in turn.argument.quotes}
