@@ -40,10 +40,10 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop showing; the last line stays."""
+        """Stop showing; the last line stays, unless nothing was done before an error, which then speaks for itself."""
         if self._bar is not None:
             self._bar.stop()
-        else:
+        elif kind is None or self._done:
             self._print()
 
     def advance(self) -> None:

@@ -104,9 +104,10 @@ class Field:
         judge: The judge.
         rounds: Rounds in a debate.
         seatings: Seatings each debate is held in.
-        matches: Matches in all.
-        questions: Questions of a match.
-        sets: Different sets of questions over the matches (1 where all matches share one).
+        in_turn: Whether the second speaker of a round has heard the first.
+        matches: Matches in all, as many in each round of the tournament.
+        questions: All questions of cross-play.
+        sets: Sets that they are dealt out to, one a round of the tournament; 1 where all matches share them.
         self_play: Questions of self-play; none for no self-play.
     """
 
@@ -115,10 +116,27 @@ class Field:
     judge: JudgeConfig
     rounds: int
     seatings: int
+    in_turn: bool
     matches: int
     questions: Sequence[Question]
     sets: int
     self_play: Sequence[Question]
+
+    @property
+    def speeches(self) -> float:
+        """Speeches of a player in each round of all its debates, on average over the field."""
+        share = 2 * self.matches / len(self.players)  # each match has two players
+        return self.seatings * 2 * (share * self._set + len(self.self_play))
+
+    @property
+    def sides(self) -> float:
+        """Questions and sides that a player argues: as many speeches are its own where they depend on nothing else."""
+        seen = len(self.questions) if self.sets == 1 else 2 * self.matches / len(self.players) * self._set
+        return 2 * (seen + len(self.self_play))
+
+    @property
+    def _set(self) -> float:
+        return len(self.questions) / self.sets
 
 
 def make_plan(field: Field) -> Plan:
@@ -130,7 +148,7 @@ def make_plan(field: Field) -> Plan:
     Returns:
         The plan.
     """
-    debates = field.matches * 2 * len(field.questions) * field.seatings
+    debates = field.matches * 2 * len(field.questions) * field.seatings // field.sets
     self_play = len(field.players) * len(field.self_play) * field.seatings
     counters: dict[str, TokenCounter] = {}
     calls: dict[str, Calls] = {}
@@ -140,13 +158,14 @@ def make_plan(field: Field) -> Plan:
     for player in field.players:
         if player.model is None:
             continue
-        counter = counters.setdefault(player.model.name, TokenCounter(player.model))
+        model = player.model.model_dump_json()  # one name may be declared with several contexts
+        counter = counters.get(model) or counters.setdefault(model, TokenCounter(player.model))
         room = _story_room(player, field, counter)
         if room is not None and player.reads_story(scores=_scores(player.model)):
             story_tokens[player.name] = room
             lengths = {q.story_id: _tokens(counter, q.story or "") for q in (*field.questions, *field.self_play)}
             too_long[player.name] = sum(length > room for length in lengths.values())
-        spent = _speeches(player, field, counter, self_play) + _ranking(player, field, counter, ranked)
+        spent = _speeches(player, field, counter) + _ranking(player, field, counter, ranked)
         calls[player.model.name] = calls.get(player.model.name, Calls()) + spent
     judging = _judging(field, 2 * (debates + self_play))
     calls[field.judge.model.name] = calls.get(field.judge.model.name, Calls()) + judging
@@ -184,7 +203,7 @@ def _story_room(player: PlayerConfig, field: Field, counter: TokenCounter) -> in
     if counter.context is None:
         return None
     speech = player.speech or field.speech
-    heard = 2 * (field.rounds - 1) * _speech_tokens(speech)
+    heard = (2 * (field.rounds - 1) + field.in_turn) * _speech_tokens(speech)
     room = counter.context - _FRAME_TOKENS - heard - speech.max_tokens
     if room <= 0:
         raise ContextError(
@@ -194,46 +213,52 @@ def _story_room(player: PlayerConfig, field: Field, counter: TokenCounter) -> in
     return room
 
 
-def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter, self_play: int) -> Calls:
-    """Opening speeches are drawn once for each question and side; later ones once for each debate."""
+def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter) -> Calls:
+    """Speeches that no opponent can have changed are drawn once for each question and side, others for each debate.
+
+    An evidence-first debater only goes on from its own quotes; of the others' speeches, openings are such.
+    """
     if player.model is None:
         return Calls()
     speech = player.speech or field.speech
-    matches = 2 * field.matches / len(field.players)  # a player's share, each match having two players
-    openings = 2 * (field.sets * len(field.questions) + len(field.self_play))
-    own = matches * 2 * len(field.questions) * field.seatings + 2 * self_play / len(field.players)
-    later = (field.rounds - 1) * own
-    stories = {q.story_id: q.story or "" for q in (*field.questions, *field.self_play)}
-    reads = player.reads_story(scores=_scores(player.model))
-    story = sum(_tokens(counter, text) for text in stories.values()) / max(1, len(stories)) if reads else 0
-    heard = (field.rounds - 1) * _speech_tokens(speech)  # on average half of all that is heard in the end
+    heard = 0.0
+    if player.kind == "evidence_first":
+        each = round(field.rounds * field.sides)
+    else:
+        answering = (field.rounds - 1 + field.in_turn / 2) * field.speeches
+        each = round(field.sides + answering)
+        heard = (field.rounds - 1) * _speech_tokens(speech)  # on average half of all that is heard in the end
+    stories = {q.story_id: q.story or "" for q in (*field.questions, *field.self_play)} if player.kind == "free" else {}
+    story = sum(_tokens(counter, text) for text in stories.values()) / max(1, len(stories))
     drafts = player.drafts if player.kind == "evidence_first" else 1
     scoring = drafts if drafts > 1 and _scores(player.model) else 0
-    each = round(openings + later)
-    prompt = _FRAME_TOKENS + story + (heard if later else 0)
     return Calls(
         each * (drafts + scoring),
-        round(each * prompt + each * scoring * 120),
+        round(each * (_FRAME_TOKENS + story + heard) + each * scoring * 120),
         each * drafts * speech.max_tokens,
     )
 
 
 def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: set[tuple[str, str]]) -> Calls:
-    """Ranking a question's sentences takes one call a sentence, shared by both sides and all players of one model."""
+    """Ranking by likelihood takes a call a sentence, shared by both sides and all players of one model.
+
+    A model without likelihoods is asked to pick, once for each speech.
+    """
     if player.kind != "evidence_first" or player.model is None:
         return Calls()
+    questions = {q.id: q for q in (*field.questions, *field.self_play)}.values()
+    if not _scores(player.model):
+        picks = round(field.rounds * field.sides)
+        story = sum(_tokens(counter, question.story or "") for question in questions) / max(1, len(questions))
+        return Calls(picks, round(picks * (story + _FRAME_TOKENS)), picks * (16 + 8 * player.quotes))
     total = Calls()
-    for question in {q.id: q for q in (*field.questions, *field.self_play)}.values():
+    for question in questions:
         key = (player.model.name, question.id)
         if key in ranked:
             continue
         ranked.add(key)
-        if _scores(player.model):
-            sentences = len(quotable(question.story or "", 30))
-            total += Calls(sentences + 1, round((sentences + 1) * 80 + _tokens(counter, question.story or "")))
-        else:
-            sides = 2 * field.rounds
-            total += Calls(sides, sides * (_tokens(counter, question.story or "") + _FRAME_TOKENS), sides * 40)
+        sentences = len(quotable(question.story or "", 30))
+        total += Calls(sentences + 1, round((sentences + 1) * 80 + _tokens(counter, question.story or "")))
     return total
 
 

@@ -20,7 +20,7 @@ from debate.config import NOT_IN_DIGEST, Config
 from debate.errors import ConfigError, ContextError, DissoiError
 from debate.metrics.accuracy import unparsed
 from debate.models.limits import Budget, Meter, Price
-from debate.models.load import EMBEDDED, Models
+from debate.models.load import EMBEDDED, Models, check_access
 from debate.progress import Progress
 from debate.prompts import Prompts
 from debate.protocols import ProtocolConfig, build_protocol
@@ -168,9 +168,6 @@ def plan_for(config: SwissConfig, data: Data) -> plan.Plan:
         ContextError: Stories exceed a player's context, and the configuration refuses that.
     """
     rounds = config.tournament_rounds
-    n = len(config.players)
-    fresh = config.questions == "fresh"
-    matches = n * (n - 1) // 2 if schedule_is_round_robin(n, config.rounds or default_rounds(n)) else rounds * (n // 2)
     made = plan.make_plan(
         plan.Field(
             players=config.players,
@@ -178,9 +175,10 @@ def plan_for(config: SwissConfig, data: Data) -> plan.Plan:
             judge=config.judge,
             rounds=config.protocol.rounds,
             seatings=len(build_protocol(config.protocol).seatings),
-            matches=matches,
-            questions=data.cross_play[::rounds] if fresh else data.cross_play,
-            sets=rounds if fresh else 1,
+            in_turn=config.protocol.kind == "sequential",
+            matches=rounds * (len(config.players) // 2),
+            questions=data.cross_play,
+            sets=rounds if config.questions == "fresh" else 1,
             self_play=data.self_play,
         )
     )
@@ -213,6 +211,11 @@ class Played(NamedTuple):
     cross_play: list[Recorded]
     self_play: dict[str, list[Recorded]]
     matches: Counter[str]
+
+    @property
+    def recorded(self) -> list[Recorded]:
+        """All debates."""
+        return [*self.cross_play, *(item for items in self.self_play.values() for item in items)]
 
 
 async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
@@ -282,16 +285,25 @@ def rate(config: SwissConfig, played: Played) -> ladder.Standings:
     """
     rows = outcomes(played.cross_play, config.outcome)
     if not rows:
-        raise DissoiError("no debate has a verdict, so nobody can be rated; see the reasons in debates.jsonl")
+        reasons = [str(item.debate.failed) for item in played.recorded if item.debate.failed is not None]
+        reasons += [str(verdict.unparsed) for verdict in unparsed(played.recorded)]
+        raise DissoiError(
+            "no debate has a verdict, so nobody can be rated; all debates are in debates.jsonl; why: "
+            + "; ".join(list(dict.fromkeys(reasons))[:3])
+        )
     ratings = fit(rows, prior_sd=config.prior_sd)
     judge = next(v.judge for item in played.cross_play for v in item.verdicts)
     return ladder.Standings(ratings, rows, played.matches, played.cross_play, played.self_play, judge)
 
 
-def export(run: RunFolder, standings: ladder.Standings, report: Report, extra: dict[str, object]) -> None:
-    """Write ``debates.jsonl``, ``ratings.csv``, ``metrics.json`` and ``report.html`` into the run folder."""
+def write_debates(run: RunFolder, played: Played) -> None:
+    """Write ``debates.jsonl``, a line for each debate with its verdicts."""
     rows = TypeAdapter(Recorded)
-    run.write_lines("debates.jsonl", (rows.dump_json(item).decode() for item in standings.recorded))
+    run.write_lines("debates.jsonl", (rows.dump_json(item).decode() for item in played.recorded))
+
+
+def export(run: RunFolder, standings: ladder.Standings, report: Report, extra: dict[str, object]) -> None:
+    """Write ``ratings.csv``, ``metrics.json`` and ``report.html`` into the run folder."""
     ratings = _ratings_csv(standings.ratings, standings.order)
     asyncio.run(run.store.put("ratings", f"{len(standings.outcomes)} outcomes", ratings))
     run.write_text("ratings.csv", ratings)
@@ -365,14 +377,17 @@ def run_swiss(config: SwissConfig, invocation: Invocation) -> int:
     start = time.monotonic()
     data = read_questions(config)
     made = plan_for(config, data)
-    names = {model.name for model in (config.judge.model, *(p.model for p in config.players)) if model is not None}
+    models = [model for model in (config.judge.model, *(p.model for p in config.players)) if model is not None]
     budget = Budget(**config.budget.model_dump())
-    Meter(budget, config.price_table).require_prices(names)
+    Meter(budget, config.price_table).require_prices({model.name for model in models})
     if invocation.dry_run:
         return _print_plan(config, made)
+    for model in models:
+        check_access(model)  # before there is a run folder, which a second try would find in its way
     with _open(config, data, invocation) as run:
         meter = Meter(budget, config.price_table, earlier=run.store.usage())
         played = asyncio.run(tournament(config, data, made, run, meter))
+        write_debates(run, played)  # first of all: where nobody can be rated, they hold the reasons
         standings = rate(config, played)
         seconds = time.monotonic() - start
         report = Report(

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import os
 from collections.abc import Callable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import pydantic
 from pydantic import Field
@@ -49,6 +49,16 @@ class ModelConfig(Config):
     reproducible: bool = Field(
         default=False, description="a local model's replies do not depend on what else runs (float32)"
     )
+
+    @pydantic.model_validator(mode="after")
+    def _known(self) -> Self:
+        declared = [name for name, value in self.capabilities.model_dump().items() if value is not None]
+        if kind_of(self.name) != "remote" and declared:
+            raise ValueError(
+                f"model {self.name!r} knows what it can do; leave {', '.join(declared)} out of its capabilities, which "
+                "are for models behind a server"
+            )
+        return self
 
 
 def _from_name(value: object) -> object:
@@ -108,6 +118,20 @@ def open_model(config: ModelConfig) -> Model:
     return LocalModel(
         path, name=config.name, dtype=config.dtype, device=config.device, reproducible=config.reproducible
     )
+
+
+def check_access(config: ModelConfig) -> None:
+    """Find out what would keep a model from being opened, as far as that takes no weights and no connection.
+
+    Args:
+        config: Which model.
+
+    Raises:
+        ConfigError: It names a scripted model that cannot be imported.
+        ModelAccessError: Its key is missing.
+    """
+    if kind_of(config.name) in {"remote", "scripted"}:
+        open_model(config)
 
 
 def capabilities_of(config: ModelConfig) -> Capabilities:

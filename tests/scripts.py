@@ -1,0 +1,169 @@
+"""Scripted models for configurations (``model: scripted/tests.scripts:debater``); all follow from prompt and draw."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import random
+import re
+from collections.abc import Sequence
+
+from debate.errors import ModelError
+from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling, Scores
+from debate.models.scripted import ScriptedModel
+
+#: Names the file in which ``slow_debater`` and ``slow_judge`` log each call before they answer it.
+ASKED = "DISSOI_TEST_ASKED"
+SECONDS = (0.005, 0.04)  # latency of the slow models
+
+FILLER = (
+    "The other answer cannot explain this line at all.",
+    "Nothing that my opponent says speaks against these words.",
+    "A reader who follows the events in order agrees.",
+    "The opposing answer needs a motive that the text never gives.",
+)
+
+
+def noise(*parts: object) -> random.Random:
+    """Return a generator that depends on its arguments alone."""
+    return random.Random(hashlib.sha256(json.dumps(parts, default=list).encode()).digest())
+
+
+def argue(messages: Messages, draw: Draw) -> str:
+    """Write 25 to 60 words with a quote from the story of the prompt; without a story, explain the evidence."""
+    rng = noise(messages, draw)
+    found = re.search(r"<story>(.*?)</story>", messages[-1].content, re.DOTALL)
+    if found is None:
+        return f"These words show it plainly, and {rng.randrange(10**6)} readers would agree. {rng.choice(FILLER)}"
+    sentences = [part.strip() for part in re.split(r"(?<=[.!?])\s+", found[1]) if 4 <= len(part.split()) <= 20]
+    speech = f"My answer is right, because the story says <quote>{rng.choice(sentences)}</quote> and that settles it."
+    while len(speech.split()) < 25:
+        speech += f" {rng.choice(FILLER)}"
+    return f"I look for the strongest line.\n<argument>{speech}</argument>"
+
+
+def lean(messages: Messages, choices: Sequence[str]) -> list[float]:
+    """Give the choices probabilities that depend on the prompt, with 0.9 of the mass."""
+    share = noise("judge", messages).uniform(0.05, 0.95)
+    return [0.9 * share, 0.9 * (1 - share), *([0.0] * (len(choices) - 2))]
+
+
+def likelihood(messages: Messages, continuation: str) -> float:
+    """Give a log-probability that depends on the prompt and the continuation."""
+    return -10 * noise("score", messages, continuation).random() - len(continuation.split())
+
+
+def debater() -> ScriptedModel:
+    """A debater that quotes the story."""
+    return ScriptedModel(argue, score=likelihood, name="scripted/tests.scripts:debater")
+
+
+def second_debater() -> ScriptedModel:
+    """The same under another name, so that its calls are counted by themselves."""
+    return ScriptedModel(argue, score=likelihood, name="scripted/tests.scripts:second_debater")
+
+
+def short_debater() -> ScriptedModel:
+    """A debater with a context of 2,000 tokens (words, as scripted models count)."""
+    return ScriptedModel(
+        argue,
+        score=likelihood,
+        name="scripted/tests.scripts:short_debater",
+        capabilities=Capabilities(score=True, context=2000),
+    )
+
+
+def wordless_debater() -> ScriptedModel:
+    """A debater that never quotes and says too little."""
+    return ScriptedModel(["I am right."], name="scripted/tests.scripts:wordless_debater")
+
+
+def judge() -> ScriptedModel:
+    """A judge whose verdicts depend on what it reads."""
+    return ScriptedModel(choose=lean, name="scripted/tests.scripts:judge")
+
+
+def reasoning_judge() -> ScriptedModel:
+    """A judge that reasons, and names no answer in about a quarter of its replies."""
+
+    def think(messages: Messages, draw: Draw) -> str:
+        value = noise("think", messages, draw).random()
+        return (
+            "I cannot tell who is right." if value < 0.25 else f"I weighed it.\nAnswer: {'A' if value < 0.6 else 'B'}"
+        )
+
+    return ScriptedModel(think, name="scripted/tests.scripts:reasoning_judge")
+
+
+class Failing(ScriptedModel):
+    """A model that fails for good on about one prompt in four, the same ones each time."""
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        """Reply or fail."""
+        if noise("fail", messages).random() < 0.25:
+            raise ModelError("the scripted model failed, as its script says")
+        return await super().sample(messages, draws=draws, sampling=sampling)
+
+
+def failing() -> ScriptedModel:
+    """A debater whose model fails for good on some prompts."""
+    return Failing(argue, name="scripted/tests.scripts:failing")
+
+
+class Broken(ScriptedModel):
+    """A model that always fails."""
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:  # noqa: ARG002 - the interface
+        """Fail."""
+        raise ModelError("the scripted model always fails")
+
+
+def broken() -> ScriptedModel:
+    """A debater whose model always fails."""
+    return Broken(name="scripted/tests.scripts:broken")
+
+
+class Slow(ScriptedModel):
+    """A model that takes its time, which differs from call to call, and logs each call when it is asked."""
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        """Wait, then reply."""
+        for draw in draws:
+            self._log("sample", messages, draw)
+        await self._wait(messages)
+        return await super().sample(messages, draws=draws, sampling=sampling)
+
+    async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
+        """Wait, then reply."""
+        self._log("choose", messages, choices)
+        await self._wait(messages)
+        return await super().choose(messages, choices)
+
+    async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:
+        """Wait, then reply."""
+        self._log("score", messages, continuations)
+        await self._wait(messages)
+        return await super().score(messages, continuations)
+
+    async def _wait(self, messages: Messages) -> None:
+        await asyncio.sleep(noise("wait", messages).uniform(*SECONDS))
+
+    def _log(self, *parts: object) -> None:
+        path = os.environ.get(ASKED)
+        if path:
+            key = hashlib.sha256(json.dumps([self.name, *parts], default=list).encode()).hexdigest()
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            os.write(descriptor, f"{key}\n".encode())  # one write a line: a kill cuts none
+            os.close(descriptor)
+
+
+def slow_debater() -> ScriptedModel:
+    """``debater`` with latency."""
+    return Slow(argue, score=likelihood, name="scripted/tests.scripts:slow_debater")
+
+
+def slow_judge() -> ScriptedModel:
+    """``judge`` with latency."""
+    return Slow(choose=lean, name="scripted/tests.scripts:slow_judge")
