@@ -1,7 +1,8 @@
 """Prompt templates: one text file each, filled in one pass with strict names.
 
 A template is split by lines ``=== system``, ``=== user`` or ``=== assistant`` into messages; ``{{name}}`` stands for a
-value. Values are put in as they are, in one pass, so a value that holds a brace or a placeholder stays text.
+value. Values are put in in one pass, so a value that holds a brace or a placeholder stays text; control strings of chat
+templates (``<|im_end|>``, ``[INST]``) get a blank inside, since a tokenizer would take them for the end of a message.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from debate.models.base import Message, MessageRole
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _SECTION = re.compile(r"^=== (system|user|assistant)[ \t]*\n", re.MULTILINE)
+_CONTROL = re.compile(r"<(?=\||/?s>|/?(?:start|end)_of_turn>)|\[(?=/?INST\])")
 SHIPPED = Path(__file__).parent
 
 
@@ -70,4 +72,10 @@ class Prompts:
                 f"{path}: placeholders and values differ: without a value {sorted(wanted - values.keys())}, "
                 f"without a placeholder {sorted(values.keys() - wanted)}"
             )
-        return [Message(role, _PLACEHOLDER.sub(lambda match: values[match[1]], body)) for role, body in sections]
+        return [
+            Message(role, _PLACEHOLDER.sub(lambda match: _harmless(values[match[1]]), body)) for role, body in sections
+        ]
+
+
+def _harmless(value: str) -> str:
+    return _CONTROL.sub(lambda match: f"{match[0]} ", value)
