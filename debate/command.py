@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from debate.errors import ConfigError, DissoiError
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
+PACKAGES = ("debate", "optimizers", "tournaments", "training")
 
 _SHARED_FLAGS = """\
   --config FILE   YAML file to start from
@@ -65,6 +67,7 @@ class Command(Generic[ConfigT]):
             sys.stdout.write(self.help())
             return 0
         try:
+            check_one_root()
             config, invocation = self._read(arguments)
             return self.run(config, invocation)
         except DissoiError as error:
@@ -124,3 +127,22 @@ class Command(Generic[ConfigT]):
         for dotted, value in overrides:
             configuration.set_path(tree, dotted, value)
         return configuration.parse(self.config, tree, where=str(path))
+
+
+def check_one_root() -> None:
+    """Hold that all packages of Dissoi come from one folder: one of the same name elsewhere may shadow it.
+
+    Raises:
+        ConfigError: They do not; the message names where each comes from.
+    """
+    roots = {}
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        origin = None if spec is None else spec.origin
+        roots[name] = None if origin is None else Path(origin).resolve().parent.parent
+    if len(set(roots.values())) > 1 or None in roots.values():
+        found = ", ".join(f"{name} from {root or 'a folder without __init__.py'}" for name, root in roots.items())
+        raise ConfigError(
+            f"Dissoi's packages come from different places: {found}; start from another folder, or remove the one in "
+            "the way"
+        )
