@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
 
 from debate.agents.debater import Debater
 from debate.agents.judge import Judge
-from debate.errors import ModelError
+from debate.errors import DissoiError, ModelError
 from debate.models.base import Draw
 from debate.protocols import DebateProtocol
 from debate.question import Question
@@ -24,6 +26,7 @@ from tournaments.ratings import Outcome
 _DEBATE = TypeAdapter(Debate)
 _VERDICT = TypeAdapter(Verdict)
 
+T = TypeVar("T")
 OutcomeKind = Literal["hard", "soft"]
 
 
@@ -45,8 +48,9 @@ class Setup(NamedTuple):
     @property
     def key(self) -> str:
         """The debate's id in its run."""
-        question, players, seats = self.question, self.players, self.seats
-        return f"{question.id} | {players[0]} | {players[1]} | {'AB' if seats == (0, 1) else 'BA'} | {self.repetition}"
+        names = (self.question.id, *self.players, "AB" if self.seats == (0, 1) else "BA", str(self.repetition))
+        # The bar is escaped inside a name: "a | b" against "c" is not "a" against "b | c".
+        return " | ".join(name.replace("\\", "\\\\").replace("|", "\\|") for name in names)
 
 
 def match_setups(
@@ -95,32 +99,30 @@ class Arena:
             setups: The debates.
 
         Returns:
-            Each debate with a verdict for each order, in the order of ``setups``; a debate that a model failed in is
-            returned with the reason and no verdicts.
+            Each debate with a verdict for each order, in the order of ``setups``. One that a model failed in comes with
+            the reason and no verdicts; it is not kept as such, so a resumed run tries it again.
 
         Raises:
             DissoiError: Anything that stops the run: a spent budget, a lost model, a full disk.
         """
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._play(setup)) for setup in setups]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._play(setup)) for setup in setups]
+        except ExceptionGroup as failures:
+            # One line for the user: the same spent budget stops many debates. A fault of ours goes before it.
+            ours = [error for error in failures.exceptions if not isinstance(error, DissoiError)]
+            raise (ours or failures.exceptions)[0] from None
         return [task.result() for task in tasks]
 
     async def _play(self, setup: Setup) -> Recorded:
         async with self.slots:
-            kept = self.store.get("debates", setup.key)
-            if kept is not None:
-                debate = _DEBATE.validate_json(kept)
+            debate = self._debate(setup, Transcript(setup.question, setup.seats))
+            try:
+                kept = self.store.get("debates", setup.key)
+                debate = _DEBATE.validate_json(kept) if kept is not None else await self._hold(setup)
                 recorded = await self._judge(debate)
-            else:
-                try:
-                    debate = await self._hold(setup)
-                    recorded = await self._judge(debate)
-                except ModelError as error:
-                    transcript = Transcript(setup.question, setup.seats)
-                    failed = Debate(
-                        setup.key, self.protocol.name, transcript, setup.players, setup.repetition, failed=str(error)
-                    )
-                    recorded = Recorded(failed, ())
+            except ModelError as error:
+                recorded = Recorded(dataclasses.replace(debate, failed=str(error)), ())
         if self.progress is not None:
             self.progress(recorded)
         return recorded
@@ -129,9 +131,12 @@ class Arena:
         debaters = (self.debaters[setup.players[0]], self.debaters[setup.players[1]])
         draw = Draw(seed=self.seed, repetition=setup.repetition)
         transcript = await self.protocol.hold(setup.question, debaters, setup.seats, draw)
-        debate = Debate(setup.key, self.protocol.name, transcript, setup.players, setup.repetition)
-        await self.store.put("debates", debate.id, _DEBATE.dump_json(debate).decode())
-        return debate
+        payload = _dump(_DEBATE, self._debate(setup, transcript))
+        await self.store.put("debates", setup.key, payload)
+        return _DEBATE.validate_json(payload)
+
+    def _debate(self, setup: Setup, transcript: Transcript) -> Debate:
+        return Debate(setup.key, self.protocol.name, transcript, setup.players, setup.repetition)
 
     async def _judge(self, debate: Debate) -> Recorded:
         transcripts = (debate.transcript, debate.transcript.swapped())
@@ -145,9 +150,15 @@ class Arena:
             return _VERDICT.validate_json(kept)
         draw = Draw(seed=self.seed, stream=f"judge {self.judge.name}", repetition=debate.repetition)
         decision = await self.judge.decide(transcript.view(), draw)
-        verdict = Verdict.of(decision, judge=self.judge.name, order=transcript.seats)
-        await self.store.put("verdicts", key, _VERDICT.dump_json(verdict).decode())
-        return verdict
+        payload = _dump(_VERDICT, Verdict.of(decision, judge=self.judge.name, order=transcript.seats))
+        await self.store.put("verdicts", key, payload)
+        return _VERDICT.validate_json(payload)
+
+
+def _dump(adapter: TypeAdapter[T], value: T) -> str:
+    """Write a record as JSON; half of a surrogate pair, which a model can write and no encoding has, becomes ``?``."""
+    text = json.dumps(adapter.dump_python(value, mode="json"), ensure_ascii=False)
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def outcomes(recorded: Iterable[Recorded], kind: OutcomeKind) -> list[Outcome]:
