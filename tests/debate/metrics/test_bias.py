@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from debate.metrics.bias import position_bias
+from debate.question import Question
+from debate.record import Debate, Recorded
+from debate.transcript import Transcript
+from debate.verdict import Decision, Verdict
+
+
+def debate(*shown: tuple[float, float] | None, story: str = "s", gold: int | None = 0) -> Recorded:
+    question = Question("q", "?", ("yes", "no"), gold, None, story, "test")
+    verdicts = tuple(
+        Verdict.of(Decision(pair, unparsed=None if pair else "none"), judge="j", order=order)
+        for pair, order in zip(shown, ((0, 1), (1, 0)), strict=False)
+    )
+    return Recorded(Debate("d", "simultaneous", Transcript(question), ("p", "r")), verdicts)
+
+
+def logit(probability: float) -> float:
+    return math.log(probability / (1 - probability))
+
+
+def test_a_judge_that_always_says_a_flips_every_time() -> None:
+    found = position_bias([debate((0.9, 0.1), (0.9, 0.1), story=f"s{index}") for index in range(4)])
+    assert found is not None
+    assert found.flip_rate.value == 1.0
+    assert found.shift.value == pytest.approx(logit(0.9))
+    assert (found.shift.n, found.shift.clusters) == (4, 4)
+
+
+def test_a_judge_that_always_says_b_has_the_opposite_shift() -> None:
+    found = position_bias([debate((0.2, 0.8), (0.2, 0.8))])
+    assert found is not None
+    assert found.flip_rate.value == 1.0
+    assert found.shift.value == pytest.approx(-logit(0.8))
+
+
+def test_a_judge_that_looks_at_answers_only_has_none() -> None:
+    found = position_bias([debate((0.9, 0.1), (0.1, 0.9)), debate((0.3, 0.7), (0.7, 0.3), gold=1)])
+    assert found is not None
+    assert found.flip_rate.value == 0.0
+    assert found.shift.value == pytest.approx(0.0)
+
+
+def test_by_hand() -> None:
+    # Answer 0 has 0.8 shown first and 0.6 shown second; then 0.7 and 0.4: one flip of two.
+    found = position_bias([debate((0.8, 0.2), (0.4, 0.6), story="a"), debate((0.7, 0.3), (0.6, 0.4), story="b")])
+    assert found is not None
+    assert found.flip_rate.value == 0.5
+    shifts = [(logit(0.8) - logit(0.6)) / 2, (logit(0.7) - logit(0.4)) / 2]
+    assert found.shift.value == pytest.approx(sum(shifts) / 2)
+
+
+def test_certain_judges_have_finite_shifts() -> None:
+    found = position_bias([debate((1.0, 0.0), (1.0, 0.0))])
+    assert found is not None
+    assert found.flip_rate.value == 1.0
+    assert found.shift.value == pytest.approx(logit(1 - 1e-6))
+
+
+def test_only_debates_with_both_orders_count() -> None:
+    assert position_bias([]) is None
+    assert position_bias([debate((0.9, 0.1), None), debate((0.9, 0.1)), debate(None, None)]) is None
+    found = position_bias([debate((0.9, 0.1), None), debate((0.9, 0.1), (0.1, 0.9))])
+    assert found is not None
+    assert (found.flip_rate.n, found.flip_rate.value) == (1, 0.0)
+
+
+def test_gold_is_not_needed() -> None:
+    assert position_bias([debate((0.9, 0.1), (0.9, 0.1), gold=None)]) is not None
