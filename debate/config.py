@@ -149,7 +149,7 @@ def parse(config: type[ConfigT], tree: Mapping[str, Any], *, where: str) -> Conf
             path = [str(part) for part in above if not _is_union_tag(part)]
             if last != "" and (item["type"] == "extra_forbidden" or not _is_union_tag(last)):
                 path.append(str(last))
-            lines.append(f"{'.'.join(path) or where}: {_explain(config, path, item)}")
+            lines.append(": ".join(filter(None, (".".join(path), _explain(config, path, item)))))
         unique = list(dict.fromkeys(lines))
         raise ConfigError(f"{where}: " + f"\n{where}: ".join(unique)) from error
 

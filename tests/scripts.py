@@ -38,7 +38,8 @@ def argue(messages: Messages, draw: Draw) -> str:
     if found is None:
         return f"These words show it plainly, and {rng.randrange(10**6)} readers would agree. {rng.choice(FILLER)}"
     sentences = [part.strip() for part in re.split(r"(?<=[.!?])\s+", found[1]) if 4 <= len(part.split()) <= 20]
-    speech = f"My answer is right, because the story says <quote>{rng.choice(sentences)}</quote> and that settles it."
+    lead = f"My answer is right, for {rng.randrange(10**6)} reasons."  # the number makes every speech another one
+    speech = f"{lead} The story says <quote>{rng.choice(sentences)}</quote> and that settles it."
     while len(speech.split()) < 25:
         speech += f" {rng.choice(FILLER)}"
     return f"I look for the strongest line.\n<argument>{speech}</argument>"

@@ -139,6 +139,9 @@ def _ladder_note(standings: Standings) -> str:
     unrated = [name for name, rating in ratings.players.items() if rating.status != "ok"]
     if unrated:
         note += f" Not comparable with the rest: {', '.join(sorted(unrated))}."
+    absent = sorted(standings.matches.keys() - ratings.players.keys())
+    if absent:
+        note += f" Without a single verdict, so not rated: {', '.join(absent)}."
     return note
 
 

@@ -144,7 +144,7 @@ def read_questions(config: SwissConfig) -> Data:
     shared = {q.story_id for q in cross} & {q.story_id for q in own}
     if shared:
         raise ConfigError(
-            f"self_play shares {len(shared)} stories with cross-play ({', '.join(sorted(shared)[:3])} ...); "
+            f"self_play shares {len(shared)} stories with cross-play, such as {min(shared)!r}; "
             "choose another fold or source for it"
         )
     if config.questions == "fresh" and len(cross) < config.tournament_rounds:
