@@ -9,15 +9,36 @@ This module imports torch at its top: it is itself imported only where a local m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+
+from debate.models.forest import Block, Forest
+from debate.models.forest import blocks as buckets_of
 
 IMPLEMENTATION = "dissoi_packed"
-# Queries times keys whose float32 scores are held at a time where no fused kernel gives the normaliser.
-SCORES_AT_ONCE = 1 << 26
+
+
+class KVShape(NamedTuple):
+    """Shape and kind of a model's keys and values."""
+
+    layers: int
+    heads: int
+    dim: int
+    dtype: torch.dtype
+    device: torch.device
+
+    def empty(self, tokens: int) -> Tensor:
+        """Return room for one sequence: (layers, 2, heads, tokens, dim)."""
+        return torch.empty((self.layers, 2, self.heads, tokens, self.dim), dtype=self.dtype, device=self.device)
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Bytes of one token's keys and values over all layers."""
+        return 2 * self.layers * self.heads * self.dim * self.dtype.itemsize
 
 
 class Layout(Protocol):
@@ -84,94 +105,99 @@ def attend(query: Tensor, key: Tensor, value: Tensor, scale: float, bias: Tensor
     return Attended(output, (largest + total.log()).squeeze(-1))
 
 
-def attend_long(query: Tensor, key: Tensor, value: Tensor, scale: float, *, causal: bool) -> Attended:
-    """Attend with many queries: fused on the CPU, in chunks of queries elsewhere.
-
-    Args:
-        query: (heads, q, dim).
-        key: (heads, k, dim), with k = q where causal.
-        value: Like ``key``.
-        scale: Factor on the scores.
-        causal: Whether query i sees only keys up to i.
-
-    Returns:
-        Output and log-normaliser.
-    """
-    if query.device.type == "cpu":
-        output, normaliser = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001 - the one fused CPU kernel that returns the normaliser
-            query[None], key[None], value[None], 0.0, causal, scale=scale
-        )
-        return Attended(output[0], normaliser[0])
-    outputs, normalisers = [], []
-    chunk = max(1, SCORES_AT_ONCE // (query.shape[0] * key.shape[1]))
-    positions = torch.arange(key.shape[1], device=query.device)
-    for start in range(0, query.shape[1], chunk):
-        part = query[:, start : start + chunk]
-        bias = None
-        if causal:
-            seen = positions[start : start + part.shape[1], None] >= positions
-            bias = torch.zeros(seen.shape, device=query.device).masked_fill_(~seen, float("-inf"))
-        attended = attend(part[None], key[None], value[None], scale, bias)
-        outputs.append(attended.output[0])
-        normalisers.append(attended.normaliser[0])
-    return Attended(torch.cat(outputs, 1), torch.cat(normalisers, 1))
-
-
 def merge(first: Attended, second: Attended, dtype: torch.dtype) -> Tensor:
     """Merge attention over two disjoint sets of keys into attention over both."""
     share = torch.sigmoid(first.normaliser - second.normaliser).unsqueeze(-1)
     return torch.lerp(second.output.float(), first.output.float(), share).to(dtype)
 
 
-class Packed:
-    """Rows packed one after the other, each causal within itself, all seeing one shared prefix.
+class Bucket(NamedTuple):
+    """Blocks of queries padded to one size, as indices that are the same in every layer.
 
-    Args:
-        lengths: Tokens of each row.
-        prefix: Keys and values of the shared prefix (layers, 2, kv heads, tokens, dim), or None.
-        kept: Where to write this pass's keys and values, shaped like a prefix of all packed tokens, or None.
+    Attributes:
+        queries: (kv heads, blocks, heads of a kv head, q) flat rows of (tokens, heads) queries.
+        keys: (kv heads, blocks, k) flat rows of (tokens, kv heads) keys.
+        unseen: (blocks, q, k), 0 where a query sees a key, -inf where not, in the dtype of the scores.
     """
 
-    def __init__(self, lengths: list[int], prefix: Tensor | None, kept: Tensor | None) -> None:
-        self.lengths = lengths
-        self.prefix = prefix
+    queries: Tensor
+    keys: Tensor
+    unseen: Tensor
+
+
+class Packed:
+    """The attention of a `debate.models.forest.Forest`: each computed token sees the tokens before it on its path.
+
+    Args:
+        forest: What the pass computes.
+        stored: Keys and values of its stored beginnings (layers, 2, kv heads, tokens, dim), or None.
+        kept: Where to write this pass's keys and values, of that shape for all computed tokens, or None.
+        heads: Query heads.
+        shape: Of the keys and values.
+    """
+
+    def __init__(self, forest: Forest, stored: Tensor | None, kept: Tensor | None, heads: int, shape: KVShape) -> None:
+        self.stored = stored
         self.kept = kept
+        before = forest.stored_tokens
+        self.buckets: list[Bucket] = []
+        self.place = torch.empty((len(forest.tokens), heads), dtype=torch.int64)
+        start = 0
+        for blocks in buckets_of(forest):
+            bucket, places, tokens = _bucket(blocks, before, heads, shape)
+            self.place[tokens] = places + start
+            start += bucket.queries.numel()
+            self.buckets.append(bucket)
+        self.place = self.place.flatten().to(shape.device)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-        """Attend within rows and to the prefix."""
+        """Attend along the paths."""
         if self.kept is not None:
             self.kept[layer, 0] = key
             self.kept[layer, 1] = value
-        if self.prefix is None:
-            return self._within(query, key, value, scale)
+        if self.stored is not None:
+            key = torch.cat([self.stored[layer, 0], key], 1)
+            value = torch.cat([self.stored[layer, 1], value], 1)
         heads, tokens, dim = query.shape
-        share = heads // key.shape[0]
-        # Nothing is masked in the prefix, so query heads that share a key head can stand in one row of queries.
-        folded = query.reshape(key.shape[0], share * tokens, dim)
-        far = attend_long(folded, self.prefix[layer, 0], self.prefix[layer, 1], scale, causal=False)
-        far = Attended(far.output.reshape(heads, tokens, dim), far.normaliser.reshape(heads, tokens))
-        key, value = key.repeat_interleave(share, 0), value.repeat_interleave(share, 0)
-        parts, start = [], 0
-        for length in self.lengths:
-            span = slice(start, start + length)
-            near = attend_long(query[:, span], key[:, span], value[:, span], scale, causal=True)
-            parts.append(merge(Attended(far.output[:, span], far.normaliser[:, span]), near, query.dtype))
-            start += length
-        return torch.cat(parts, 1).transpose(0, 1)
+        queries = query.transpose(0, 1).reshape(-1, dim) * scale
+        keys, values = key.transpose(0, 1).reshape(-1, dim), value.transpose(0, 1).reshape(-1, dim)
+        outputs = []
+        for bucket in self.buckets:
+            kv_heads, blocks, share, q = bucket.queries.shape
+            own = queries.index_select(0, bucket.queries.flatten()).view(kv_heads, blocks, share * q, dim)
+            where = bucket.keys.flatten()
+            seen = keys.index_select(0, where).view(kv_heads, blocks, -1, dim)
+            scores = torch.matmul(own, seen.transpose(-1, -2))
+            scores.view(kv_heads, blocks, share, q, -1).add_(bucket.unseen[:, None])
+            weights = torch.softmax(scores, -1)
+            met = values.index_select(0, where).view(kv_heads, blocks, -1, dim)
+            outputs.append(torch.matmul(weights, met).view(-1, dim))
+        output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+        return output.index_select(0, self.place).view(tokens, heads, dim)
 
-    def _within(self, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-        parts, start = [], 0
-        for length in self.lengths:
-            span = slice(start, start + length)
-            parts.append(
-                scaled_dot_product_attention(
-                    query[None, :, span],
-                    key[None, :, span],
-                    value[None, :, span],
-                    is_causal=True,
-                    scale=scale,
-                    enable_gqa=query.shape[0] != key.shape[0],
-                )[0].transpose(0, 1)
-            )
-            start += length
-        return torch.cat(parts)
+
+def _bucket(blocks: Sequence[Block], before: int, heads: int, shape: KVShape) -> tuple[Bucket, Tensor, Tensor]:
+    """Return a bucket, where the outputs of its tokens lie in it (tokens, heads), and these tokens (tokens,)."""
+    q, k = max(block.queries for block in blocks), max(len(block.keys) for block in blocks)
+    count, share = len(blocks), heads // shape.heads
+    keys = np.zeros((count, k), dtype=np.int64)
+    queries = np.zeros((count, q), dtype=np.int64)
+    lengths = np.array([len(block.keys) for block in blocks])
+    own = np.array([block.queries for block in blocks])
+    for index, block in enumerate(blocks):
+        keys[index, : len(block.keys)] = block.keys
+        queries[index, : block.queries] = block.keys[-block.queries :] - before
+    # The i-th query of a block sees all keys but the queries after it; padding queries see the first key.
+    last = np.minimum((lengths - own)[:, None] + np.arange(q), (lengths - 1)[:, None])
+    unseen = torch.zeros((count, q, k), dtype=shape.dtype)
+    unseen.masked_fill_(torch.as_tensor(np.arange(k) > last[:, :, None]), float("-inf"))
+    head = np.arange(heads).reshape(shape.heads, 1, share, 1)
+    flat_queries = queries[None, :, None, :] * heads + head
+    flat_keys = keys[None] * shape.heads + np.arange(shape.heads)[:, None, None]
+    real = np.arange(q) < own[:, None]
+    places = np.arange(flat_queries.size).reshape(flat_queries.shape).transpose(1, 3, 0, 2)[real].reshape(-1, heads)
+    device = shape.device
+    bucket = Bucket(
+        torch.as_tensor(flat_queries, device=device), torch.as_tensor(flat_keys, device=device), unseen.to(device)
+    )
+    return bucket, torch.as_tensor(places), torch.as_tensor(queries[real])

@@ -17,7 +17,7 @@ from torch import Tensor
 from debate.errors import ContextError, DissoiError, ModelError
 from debate.models.base import Choice, Completion, Draw, Messages, Sampling, Scores, Usage
 from debate.models.generation import Generation, Reply
-from debate.models.prefixes import Tokens, plan
+from debate.models.prefixes import Tokens, common, in_groups
 from debate.models.runner import Row, Runner
 from debate.models.texts import Texts
 
@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 # Tokens of one packed pass: more is no faster and takes longer to let others in.
 PASS_TOKENS = 2048
-# Positions of one packed pass whose logits over the whole vocabulary are held.
-PASS_LOGITS = 256
+# Most bytes of one packed pass's logits, were they float32.
+PASS_LOGITS_BYTES = 256 << 20
 # Rows that are looked at together for shared beginnings.
 PLANNED_ROWS = 256
 # Coroutines that were started together arrive within this time of the first.
@@ -110,6 +110,7 @@ class Engine:
         self._generation = Generation(runner, texts, max_batch, max_bytes)
         self._rows: list[Row] = []
         self._pass_tokens = PASS_TOKENS
+        self._pass_logits = max(1, PASS_LOGITS_BYTES // (4 * runner.vocabulary))
         self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
@@ -173,45 +174,38 @@ class Engine:
         """Do one packed pass, if rows wait for one, and one decoding step."""
         self._rows.extend(self._generation.admit())
         if self._rows:
-            rows, shared = self._choose_pass()
-            self._evaluate(rows, shared)
+            self._evaluate(self._choose_pass())
             self._generation.start()
         if self._generation.busy:
             self._generation.step()
 
-    def _choose_pass(self) -> tuple[list[Row], int]:
-        """Take the rows of the next packed pass out of those that wait."""
+    def _choose_pass(self) -> list[Row]:
+        """Take the rows of the next packed pass out of those that wait, those that share beginnings together."""
         waiting = self._rows[:PLANNED_ROWS]
-        group = plan([row.tokens for row in waiting], [row.wanted for row in waiting])[0]
-        shared = group.shared
-        members = group.rows
-        if shared == 0:
-            for index in members:
-                row = waiting[index]
-                known = self._runner.store.find(row.tokens)
-                use = min(len(row.tokens) - row.wanted, max(row.met, 0 if known is None else known.shape[3]))
-                if 4 * use >= len(row.tokens):
-                    members, shared = [index], use
-                    break
         chosen: list[int] = []
         tokens = logits = 0
-        for index in members:
+        before: Tokens = np.empty(0, np.int64)
+        for index in in_groups([row.tokens for row in waiting]):
             row = waiting[index]
-            tokens += len(row.tokens) - shared
-            logits += row.wanted
-            if chosen and (tokens > self._pass_tokens or logits > PASS_LOGITS):
+            new = len(row.tokens) - max(common(before, row.tokens), self._runner.known(row).tokens)
+            # A row that shares most of its tokens would have to compute them again in the next pass.
+            full = tokens + new > self._pass_tokens and 2 * new > len(row.tokens)
+            if chosen and (full or tokens > 2 * self._pass_tokens or logits + row.wanted > self._pass_logits):
                 break
+            tokens += new
+            logits += row.wanted
+            before = row.tokens
             chosen.append(index)
         rows = [waiting[index] for index in chosen]
         for index in sorted(chosen, reverse=True):
             del self._rows[index]
-        return rows, shared
+        return rows
 
-    def _evaluate(self, rows: list[Row], shared: int) -> None:
+    def _evaluate(self, rows: list[Row]) -> None:
         """Run a packed pass. If it fails, its halves are tried, so that a bad row fails alone."""
         failure: Exception | None = None
         try:
-            outcomes = self._runner.evaluate(rows, shared)
+            outcomes = self._runner.evaluate(rows)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to some of the rows
             failure = error.with_traceback(None)  # a traceback would keep the pass's memory
         if failure is not None:
@@ -222,8 +216,8 @@ class Engine:
                 rows[0].failed(failure)
                 return
             half = len(rows) // 2
-            self._evaluate(rows[:half], shared)
-            self._evaluate(rows[half:], shared)
+            self._evaluate(rows[:half])
+            self._evaluate(rows[half:])
             return
         for row, (logits, pieces) in zip(rows, outcomes, strict=True):
             try:
@@ -297,7 +291,7 @@ class Engine:
         answer = request.answer
 
         def done(logits: Tensor, _pieces: list[Tensor]) -> None:
-            probabilities = torch.softmax(logits[-1], -1)
+            probabilities = torch.softmax(logits[-1].float(), -1)
             values = [float(probabilities[tokens].sum()) for tokens in forms]
             mass = sum(values)
             if not mass > 0:  # not a number, or none of the choices has any probability
@@ -321,6 +315,7 @@ class Engine:
 
         def row(index: int, tokens: Tokens) -> Row:
             def done(logits: Tensor, _pieces: list[Tensor]) -> None:
+                logits = logits.float()
                 target = torch.as_tensor(tokens, device=logits.device)[:, None]
                 values[index] = float((logits.gather(-1, target)[:, 0] - torch.logsumexp(logits, -1)).sum())
                 missing.discard(index)

@@ -122,7 +122,7 @@ class Generation:
 
         def done(logits: Tensor, pieces: list[Tensor]) -> None:
             self._coming -= count
-            prompt.logits = logits[-1].clone()
+            prompt.logits = logits[-1].float()
             self._slots.add_prompt(pieces)
             self._open.append(prompt)
 

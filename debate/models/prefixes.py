@@ -1,4 +1,4 @@
-"""Shared beginnings of prompts: which rows to compute together, and the keys and values worth keeping."""
+"""Shared beginnings of prompts: the keys and values worth keeping."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from torch import Tensor
 Tokens = npt.NDArray[np.int64]
 
 # Shorter beginnings are cheaper to compute again than to treat apart.
-LEAST_SHARED = 64
-# What one more forward pass costs, in tokens: sharing may lose this much before a group is split.
-PASS_COST = 256
+LEAST_SHARED = 32
 RECENT = 64
 
 
@@ -26,43 +24,36 @@ def common(first: Tokens, second: Tokens) -> int:
     return int(differ[0]) if len(differ) else length
 
 
-class Group(NamedTuple):
-    """Rows to compute together, and how many leading tokens they share."""
-
-    rows: list[int]
-    shared: int
+def sort_key(tokens: Tokens) -> bytes:
+    """Return a key that sorts sequences lexicographically: neighbours share the most leading tokens."""
+    return tokens.astype(">u4").tobytes()
 
 
-def plan(sequences: Sequence[Tokens], own: Sequence[int]) -> list[Group]:
-    """Group rows by shared beginnings, so that few tokens are computed in few passes.
-
-    Neighbours in lexicographic order share the most. A row joins the running group unless the beginning lost to the
-    group costs more than another pass.
+def in_groups(sequences: Sequence[Tokens]) -> list[int]:
+    """Order rows so that those that share a beginning are neighbours, groups by their first row.
 
     Args:
-        sequences: Token ids of each row.
-        own: How many last tokens of each row must not be in a shared beginning, at least 1.
+        sequences: Token ids of each row, the oldest row first.
 
     Returns:
-        Groups that hold every row once. All rows that share nothing are in one group with ``shared`` 0.
+        Indices of all rows; the first one is in the first group.
     """
-    order = sorted(range(len(sequences)), key=lambda row: sequences[row].astype(">u4").tobytes())
-    groups: list[Group] = []
-    for row in order:
-        free = len(sequences[row]) - own[row]
-        if groups:
-            group = groups[-1]
-            first = sequences[group.rows[0]]
-            shared = min(group.shared, free, common(first, sequences[row]))
-            lost = (group.shared - shared) * (len(group.rows) - 1)
-            if shared >= LEAST_SHARED and lost <= PASS_COST:
-                group.rows.append(row)
-                groups[-1] = Group(group.rows, shared)
-                continue
-        groups.append(Group([row], free))
-    alone = [group.rows[0] for group in groups if len(group.rows) == 1]
-    together = [group for group in groups if len(group.rows) > 1]
-    return [*together, Group(alone, 0)] if alone else together
+    groups: list[list[int]] = []
+    before: Tokens = np.empty(0, np.int64)
+    for row in sorted(range(len(sequences)), key=lambda row: sort_key(sequences[row])):
+        if groups and common(before, sequences[row]) >= LEAST_SHARED:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+        before = sequences[row]
+    return [row for group in sorted(groups, key=min) for row in group]
+
+
+class Known(NamedTuple):
+    """A stored beginning of a sequence: its name in the store, and how many leading tokens it covers."""
+
+    name: bytes = b""
+    tokens: int = 0
 
 
 class PrefixStore:
@@ -80,17 +71,19 @@ class PrefixStore:
         self._entries: OrderedDict[bytes, tuple[Tokens, Tensor]] = OrderedDict()
         self._recent: deque[Tokens] = deque(maxlen=RECENT)
 
-    def find(self, tokens: Tokens) -> Tensor | None:
-        """Return keys and values (layers, 2, heads, n, dim) of the longest stored beginning of ``tokens``, or None."""
-        best, key = 0, b""
+    def find(self, tokens: Tokens) -> Known:
+        """Return the longest stored beginning of ``tokens`` that is worth reading."""
+        best = Known()
         for name, (stored, _) in self._entries.items():
             shared = common(stored, tokens)
-            if shared > best:
-                best, key = shared, name
-        if best < LEAST_SHARED:
-            return None
-        self._entries.move_to_end(key)
-        return self._entries[key][1][:, :, :, :best]
+            if shared > best.tokens:
+                best = Known(name, shared)
+        return best if best.tokens >= LEAST_SHARED else Known()
+
+    def read(self, name: bytes, tokens: int) -> Tensor:
+        """Return keys and values (layers, 2, heads, tokens, dim) of the first tokens of a stored beginning."""
+        self._entries.move_to_end(name)
+        return self._entries[name][1][:, :, :, :tokens]
 
     def put(self, tokens: Tokens, entry: Tensor) -> None:
         """Store keys and values of ``tokens``; what would fill more than half the room is not stored."""

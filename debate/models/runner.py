@@ -17,10 +17,11 @@ from torch import Tensor
 
 from debate.errors import ModelAccessError
 from debate.models import attention
-from debate.models.attention import Layout, Packed
+from debate.models.attention import KVShape, Layout, Packed
+from debate.models.forest import Forest, grow
 from debate.models.packing import pack
-from debate.models.prefixes import PrefixStore, Tokens
-from debate.models.slots import KVShape, Slots
+from debate.models.prefixes import LEAST_SHARED, Known, PrefixStore, Tokens
+from debate.models.slots import Slots
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -34,7 +35,7 @@ class Row:
         tokens: Token ids.
         wanted: How many last positions' logits are wanted, at least 1.
         keep: Whether the sequence's keys and values are wanted too.
-        done: Called with float32 logits (wanted, vocabulary) and the pieces of keys and values, in order.
+        done: Called with logits (wanted, vocabulary) in the model's dtype, and the pieces of keys and values, in order.
         failed: Called with the error instead.
         met: How many leading tokens a recent sequence shares with this one.
     """
@@ -84,36 +85,70 @@ class Runner:
         heads = config.num_attention_heads
         dim = getattr(config, "head_dim", None) or config.hidden_size // heads
         kv_heads = getattr(config, "num_key_value_heads", None) or heads
+        self.vocabulary: int = config.vocab_size
+        self._heads: int = heads
         self.shape = KVShape(config.num_hidden_layers, kv_heads, dim, dtype, device)
         self.store = PrefixStore(prefix_bytes)
 
-    def evaluate(self, rows: Sequence[Row], shared: int) -> list[tuple[Tensor, list[Tensor]]]:
-        """Run rows packed in one pass.
+    def evaluate(self, rows: Sequence[Row]) -> list[tuple[Tensor, list[Tensor]]]:
+        """Run rows in one pass; every token that rows share is computed once, or read from the store.
 
         Args:
             rows: At least one.
-            shared: How many leading tokens all rows have in common; computed once, or taken from the store.
 
         Returns:
-            For each row float32 logits (wanted, vocabulary) and, where kept, the pieces of its keys and values.
+            For each row logits (wanted, vocabulary) and, where kept, the pieces of its keys and values.
         """
-        prefix = self._prefix(rows[0].tokens[:shared]) if shared else None
-        parts = [row.tokens[shared:] for row in rows]
-        lengths = [len(part) for part in parts]
-        ends = np.cumsum(lengths)
-        kept = self.shape.empty(int(ends[-1])) if any(row.keep for row in rows) else None
-        wanted = np.concatenate([np.arange(end - row.wanted, end) for end, row in zip(ends, rows, strict=True)])
-        positions = np.concatenate([np.arange(shared, shared + length) for length in lengths])
-        logits = self._forward(np.concatenate(parts), positions, Packed(lengths, prefix, kept), wanted)
+        known = [self.known(row) for row in rows]
+        forest = grow([row.tokens for row in rows], known, [row.wanted for row in rows])
+        before = forest.stored_tokens
+        pieces = [self.store.read(entry.name, entry.tokens) for entry in forest.stored]
+        stored = (pieces[0] if len(pieces) == 1 else torch.cat(pieces, 3)) if pieces else None
+        common_ones = self._worth_storing(rows, known)
+        keeping = common_ones or any(row.keep for row in rows)
+        kept = self.shape.empty(len(forest.tokens)) if keeping else None
+        wanted, inverse = np.unique(
+            np.concatenate([path[-row.wanted :] for path, row in zip(forest.paths, rows, strict=True)]) - before,
+            return_inverse=True,
+        )
+        layout = Packed(forest, stored, kept, self._heads, self.shape)
+        logits = self._forward(forest.tokens, forest.positions, layout, wanted)
+        for index, length in common_ones:
+            self.store.put(rows[index].tokens[:length], self._gather(forest, index, length, stored, kept))
         outcomes, start = [], 0
-        for row, end, length in zip(rows, ends, lengths, strict=True):
-            pieces: list[Tensor] = []
-            if row.keep and kept is not None:
-                own = kept[:, :, :, end - length : end]
-                pieces = [own] if prefix is None else [prefix, own]
-            outcomes.append((logits[start : start + row.wanted], pieces))
+        for index, row in enumerate(rows):
+            kv = [self._gather(forest, index, len(row.tokens), stored, kept)] if row.keep else []
+            places = torch.as_tensor(inverse[start : start + row.wanted], device=self.device)
+            outcomes.append((logits.index_select(0, places), kv))
             start += row.wanted
         return outcomes
+
+    def known(self, row: Row) -> Known:
+        """Return the stored beginning that a row can read; its wanted positions are computed."""
+        known = self.store.find(row.tokens)
+        tokens = min(known.tokens, len(row.tokens) - row.wanted)
+        return Known(known.name, tokens) if tokens > 0 else Known()
+
+    @staticmethod
+    def _worth_storing(rows: Sequence[Row], known: Sequence[Known]) -> list[tuple[int, int]]:
+        """Return rows and lengths of their beginnings that came before and are not stored, each beginning once."""
+        found: dict[bytes, tuple[int, int]] = {}
+        for index, (row, have) in enumerate(zip(rows, known, strict=True)):
+            length = min(row.met, len(row.tokens))
+            if length >= have.tokens + LEAST_SHARED:
+                found.setdefault(row.tokens[:length].tobytes(), (index, length))
+        return list(found.values())
+
+    def _gather(self, forest: Forest, row: int, tokens: int, stored: Tensor | None, kept: Tensor | None) -> Tensor:
+        """Return keys and values (layers, 2, heads, tokens, dim) of a row's first tokens."""
+        if kept is None:
+            raise RuntimeError("keys and values of this pass were not kept")
+        path = torch.as_tensor(forest.paths[row][:tokens], device=self.device)
+        before = forest.stored_tokens
+        if stored is None:
+            return kept.index_select(3, path)
+        old = path[path < before]
+        return torch.cat([stored.index_select(3, old), kept.index_select(3, path[len(old) :] - before)], 3)
 
     def step(self, slots: Slots, tokens: Sequence[int]) -> Tensor:
         """Run one token for every reply in the slots.
@@ -128,22 +163,7 @@ class Runner:
         positions = slots.begin_step()
         logits = self._forward(np.asarray(tokens, dtype=np.int64), positions, slots, None)
         slots.end_step()
-        return logits
-
-    def _prefix(self, tokens: Tokens) -> Tensor:
-        """Return keys and values of a shared beginning, reusing what the store has of it."""
-        known = self.store.find(tokens)
-        have = 0 if known is None else known.shape[3]
-        if known is not None and have == len(tokens):
-            return known
-        new = tokens[have:]
-        entry = self.shape.empty(len(tokens))
-        if known is not None:
-            entry[:, :, :, :have] = known
-        positions = np.arange(have, len(tokens))
-        self._forward(new, positions, Packed([len(new)], known, entry[:, :, :, have:]), np.arange(1))
-        self.store.put(tokens, entry)
-        return entry
+        return logits.float()
 
     def _forward(self, tokens: Tokens, positions: Tokens | Tensor, layout: Layout, wanted: Tokens | None) -> Tensor:
         output = self._model(
@@ -154,7 +174,7 @@ class Runner:
             layout=layout,
         )
         logits: Tensor = output.logits[0]
-        return logits.float()
+        return logits
 
 
 def _check(folder: Path, config: PreTrainedConfig) -> None:

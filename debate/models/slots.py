@@ -8,30 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from debate.models.attention import Attended, attend, merge
+from debate.models.attention import Attended, KVShape, attend, merge
 
 # Lengths are rounded up to these, so that few distinct shapes reach the kernels (each new shape costs a set-up).
 PREFIX_STEP = 64
 REPLY_STEP = 32
-
-
-class KVShape(NamedTuple):
-    """Shape and kind of a model's keys and values."""
-
-    layers: int
-    heads: int
-    dim: int
-    dtype: torch.dtype
-    device: torch.device
-
-    def empty(self, tokens: int) -> Tensor:
-        """Return room for one sequence: (layers, 2, heads, tokens, dim)."""
-        return torch.empty((self.layers, 2, self.heads, tokens, self.dim), dtype=self.dtype, device=self.device)
-
-    @property
-    def bytes_per_token(self) -> int:
-        """Bytes of one token's keys and values over all layers."""
-        return 2 * self.layers * self.heads * self.dim * self.dtype.itemsize
 
 
 def round_up(value: int, step: int) -> int:

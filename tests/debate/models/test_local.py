@@ -125,6 +125,28 @@ async def test_score_equals_a_plain_log_softmax(model: LocalModel, plain: Plain)
             assert value == pytest.approx(float(logs.gather(-1, ids[0, :, None]).sum()), abs=2e-3)
 
 
+async def test_scores_of_many_prompts_in_one_pass(model: LocalModel, plain: Plain) -> None:
+    import torch
+
+    sentences = [sentence.strip() for sentence in STORY.split(".") if sentence.strip()]
+    prompts = [ask(f'Which boat was late? The story says: "{text}." Answer in a sentence.') for text in sentences]
+    prompts += [ask("Who lit the lamp? Answer in a sentence."), *SHARED[:1]]
+    sampling = Sampling(2, temperature=0)
+    for some in ((0, 1), (2, 3, 0)):  # the second time the prompts are met again, with other continuations
+        texts = [CONTINUATIONS[index] for index in some]
+        results, _, _ = await asyncio.gather(
+            asyncio.gather(*(model.score(messages, texts) for messages in prompts)),
+            model.sample(MIXED[0], draws=[Draw()], sampling=sampling),
+            model.choose(MIXED[-1], ("A", "B")),
+        )
+        for messages, scores in zip(prompts, results, strict=True):
+            prompt = plain.prompt(messages)
+            for text, value in zip(texts, scores.values, strict=True):
+                ids = torch.tensor([plain.tokenizer.encode(text, add_special_tokens=False)])
+                logs = plain.logits(torch.cat([prompt, ids], 1)).log_softmax(-1)[prompt.shape[1] - 1 : -1]
+                assert value / ids.numel() == pytest.approx(float(logs.gather(-1, ids[0, :, None]).mean()), abs=1e-4)
+
+
 async def test_a_batch_equals_one_by_one(model: LocalModel) -> None:
     sampling = Sampling(8, temperature=1.0)
     draws = Draw(seed=3).take(2)
