@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from debate.agents.evidence import quotable
+from debate.agents.evidence import SHORT_WORDS, quotable
 from debate.agents.judge import JudgeConfig
 from debate.errors import ContextError
 from debate.models.base import Message
@@ -22,6 +22,8 @@ _TOKENS_PER_WORD = 1.5
 # Room for instructions, question and answers beside the story and the speeches, in tokens.
 _FRAME_TOKENS = 450
 _JUDGE_TOKENS = 220
+# Longest sentence that evidence-first debaters quote, in words.
+_QUOTE_WORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +218,13 @@ def _story_room(player: PlayerConfig, field: Field, counter: TokenCounter) -> in
 def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter) -> Calls:
     """Speeches that no opponent can have changed are drawn once for each question and side, others for each debate.
 
-    An evidence-first debater only goes on from its own quotes; of the others' speeches, openings are such.
+    Openings are such; all speeches of an evidence-first debater that has only room for a sentence beside its quotes.
     """
     if player.model is None:
         return Calls()
     speech = player.speech or field.speech
     heard = 0.0
-    if player.kind == "evidence_first":
+    if player.kind == "evidence_first" and speech.max_words - _quoted_words(player, field) < SHORT_WORDS:
         each = round(field.rounds * field.sides)
     else:
         answering = (field.rounds - 1 + field.in_turn / 2) * field.speeches
@@ -237,6 +239,14 @@ def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter) -> Call
         round(each * (_FRAME_TOKENS + story + heard) + each * scoring * 120),
         each * drafts * speech.max_tokens,
     )
+
+
+def _quoted_words(player: PlayerConfig, field: Field) -> float:
+    """Words that the own answer and the quotes take, on average over questions and sentences."""
+    answers = [len(answer.split()) for question in field.questions for answer in question.answers]
+    stories = {question.story_id: question.story or "" for question in field.questions}.values()
+    lengths = [len(quote.text.split()) for story in stories for quote in quotable(story, _QUOTE_WORDS)]
+    return sum(answers) / len(answers) + player.quotes * sum(lengths) / max(1, len(lengths))
 
 
 def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: set[tuple[str, str]]) -> Calls:
@@ -257,7 +267,7 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
         if key in ranked:
             continue
         ranked.add(key)
-        sentences = len(quotable(question.story or "", 30))
+        sentences = len(quotable(question.story or "", _QUOTE_WORDS))
         total += Calls(sentences + 1, round((sentences + 1) * 80 + _tokens(counter, question.story or "")))
     return total
 
