@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from debate.agents.evidence import SHORT_WORDS, quotable
+from debate.agents.evidence import SHORT_WORDS
 from debate.agents.judge import JudgeConfig
+from debate.agents.passages import quotable
 from debate.errors import ContextError
 from debate.models.base import Message
 from debate.models.limits import Price

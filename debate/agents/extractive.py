@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Sequence
 
 from debate.agents.debater import Limits, Speech, speak
-from debate.agents.evidence import quotable
+from debate.agents.passages import overlaps, quotable
 from debate.models.base import Draw
 from debate.quotes import Argument, Name, Quote
 from debate.transcript import Candidate
 from debate.view import View
 
-_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
-
 
 def rank_by_overlap(view: View, quotes: Sequence[Quote]) -> list[Quote]:
     """Rank sentences by the words they share with one's own answer and not with the opponent's.
-
-    Each shared word counts log(1 + N / sentences that hold it), twice if it is in the own answer only, once if in the
-    question, minus once if in the other answer only; the sum is divided by the square root of the sentence's length.
 
     Args:
         view: The debater's view.
@@ -30,25 +22,8 @@ def rank_by_overlap(view: View, quotes: Sequence[Quote]) -> list[Quote]:
     Returns:
         Sentences, best first, ties in story order.
     """
-    bags = [_stems(quote.text) for quote in quotes]
-    holding = Counter(stem for bag in bags for stem in set(bag))
-    own, other, question = (set(_stems(text)) for text in (view.own_answer, view.other_answer, view.question))
-    weights = dict.fromkeys(question, 1.0) | dict.fromkeys(own - other, 2.0) | dict.fromkeys(other - own, -1.0)
-
-    def value(index: int) -> float:
-        shared = set(bags[index]) & weights.keys()
-        total = sum(weights[stem] * math.log(1 + len(quotes) / holding[stem]) for stem in shared)
-        return total / math.sqrt(len(bags[index]) or 1)
-
-    return [quotes[index] for index in sorted(range(len(quotes)), key=lambda index: (-value(index), index))]
-
-
-def _stems(text: str) -> list[str]:
-    """Lower-case words without common endings: enough to match "carried" with "carry"."""
-    return [
-        re.sub(r"(?:'s|ies|ied|ing|ed|es|s|y)$", "", word) if len(word) > 4 else word
-        for word in _WORD.findall(text.lower())
-    ]
+    values = overlaps(view, quotes)
+    return [quotes[index] for index in sorted(range(len(quotes)), key=lambda index: (-values[index], index))]
 
 
 class ExtractiveDebater:

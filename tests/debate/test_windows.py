@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.agents.debater import FreeDebater, Limits
-from debate.agents.evidence import EvidenceFirstDebater, quotable
+from debate.agents.evidence import EvidenceFirstDebater
+from debate.agents.passages import quotable
 from debate.models.base import Capabilities, Draw, Messages, Sampling
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts

@@ -10,11 +10,11 @@ from debate.agents.debater import Limits
 from debate.agents.evidence import (
     EvidenceFirstDebater,
     assemble,
-    quotable,
     rank_by_asking,
     rank_by_likelihood,
     repeats,
 )
+from debate.agents.passages import overlaps, quotable
 from debate.models.base import Capabilities, Draw, Messages, Sampling
 from debate.models.calls import LoggedModel
 from debate.models.limits import Budget, Meter
@@ -231,8 +231,19 @@ def test_repeats(text: str, looped: bool) -> None:  # noqa: FBT001 - a parameter
     assert repeats(text) is looped
 
 
+async def test_shared_words_count_beside_the_likelihood() -> None:
+    alone = await rank_by_likelihood(ScriptedModel(score=score), PROMPTS, ANA, SENTENCES)
+    by_words = await rank_by_likelihood(ScriptedModel(score=score), PROMPTS, ANA, SENTENCES, overlap=1e6)
+    shared = overlaps(ANA, SENTENCES)
+    expected = sorted(range(len(SENTENCES)), key=lambda index: -shared[index])
+    assert by_words[0].quote == SENTENCES[expected[0]]
+    assert {item.quote.text: item.gain for item in by_words} == {item.quote.text: item.gain for item in alone}
+
+
 def debater(model: ScriptedModel, **more: int) -> EvidenceFirstDebater:
-    return EvidenceFirstDebater(model, name="p", prompts=PROMPTS, limits=LIMITS, sampling=Sampling(60), **more)
+    return EvidenceFirstDebater(
+        model, name="p", prompts=PROMPTS, limits=LIMITS, sampling=Sampling(60), overlap=0.0, **more
+    )
 
 
 async def test_the_strongest_sentences_are_quoted() -> None:

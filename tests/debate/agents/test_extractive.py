@@ -5,8 +5,8 @@ import math
 import pytest
 
 from debate.agents.debater import Limits
-from debate.agents.evidence import quotable
 from debate.agents.extractive import ExtractiveDebater, rank_by_overlap
+from debate.agents.passages import quotable
 from debate.models.base import Draw
 from debate.question import Question
 from debate.transcript import Transcript, Turn

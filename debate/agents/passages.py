@@ -1,0 +1,64 @@
+"""What of a story can be quoted, and how much each sentence shares with the question and the answers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from debate.quotes import Quote, quote_span
+from debate.sentences import sentence_spans
+from debate.view import View
+
+_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+
+
+def quotable(story: str, max_words: int) -> list[Quote]:
+    """Return the story's sentences that can stand as verified quotes, in order, a repeated one once.
+
+    Args:
+        story: The story.
+        max_words: Longest sentence, in words; where all are longer, every sentence counts.
+
+    Returns:
+        Verified quotes.
+    """
+    quotes = [quote_span(story, start, end) for start, end in sentence_spans(story)]
+    verified = list(dict.fromkeys(quote for quote in quotes if quote.verified))
+    return [quote for quote in verified if len(quote.text.split()) <= max_words] or verified
+
+
+def overlaps(view: View, quotes: Sequence[Quote]) -> list[float]:
+    """Measure the words that sentences share with one's own answer and the question, and not with the other answer.
+
+    Each shared word counts log(1 + N / sentences that hold it), twice if it is in the own answer only, once if in the
+    question, minus once if in the other answer only; the sum is divided by the square root of the sentence's length.
+
+    Args:
+        view: The debater's view.
+        quotes: Sentences of one story.
+
+    Returns:
+        A number for each, mostly between -2 and 4.
+    """
+    bags = [_stems(quote.text) for quote in quotes]
+    holding = Counter(stem for bag in bags for stem in set(bag))
+    own, other, question = (set(_stems(text)) for text in (view.own_answer, view.other_answer, view.question))
+    weights = dict.fromkeys(question, 1.0) | dict.fromkeys(own - other, 2.0) | dict.fromkeys(other - own, -1.0)
+
+    def value(bag: Sequence[str]) -> float:
+        total = sum(
+            weights[stem] * math.log(1 + len(quotes) / holding[stem]) for stem in sorted(set(bag) & weights.keys())
+        )
+        return total / math.sqrt(len(bag) or 1)
+
+    return [value(bag) for bag in bags]
+
+
+def _stems(text: str) -> list[str]:
+    """Lower-case words without common endings: enough to match "carried" with "carry"."""
+    return [
+        re.sub(r"(?:'s|ies|ied|ing|ed|es|s|y)$", "", word) if len(word) > 4 else word
+        for word in _WORD.findall(text.lower())
+    ]
