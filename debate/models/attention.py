@@ -105,10 +105,11 @@ def attend(query: Tensor, key: Tensor, value: Tensor, scale: float, bias: Tensor
     return Attended(output, (largest + total.log()).squeeze(-1))
 
 
-def merge(first: Attended, second: Attended, dtype: torch.dtype) -> Tensor:
-    """Merge attention over two disjoint sets of keys into attention over both."""
+def merge(first: Attended, second: Attended) -> Attended:
+    """Merge attention over two disjoint sets of keys into attention over both; the output is float32."""
     share = torch.sigmoid(first.normaliser - second.normaliser).unsqueeze(-1)
-    return torch.lerp(second.output.float(), first.output.float(), share).to(dtype)
+    output = torch.lerp(second.output.float(), first.output.float(), share)
+    return Attended(output, torch.logaddexp(first.normaliser, second.normaliser))
 
 
 class Bucket(NamedTuple):

@@ -27,6 +27,8 @@ T = TypeVar("T")
 PASS_TOKENS = 2048
 # Most bytes of one packed pass's logits, were they float32.
 PASS_LOGITS_BYTES = 256 << 20
+# Most passes before decoding replies get a step.
+MOST_PASSES = 8
 # Rows that are looked at together for shared beginnings.
 PLANNED_ROWS = 256
 # Coroutines that were started together arrive within this time of the first.
@@ -109,6 +111,7 @@ class Engine:
         self._threads = threads
         self._generation = Generation(runner, texts, max_batch, max_bytes)
         self._rows: list[Row] = []
+        self._passes = 0  # since the last decoding step
         self._pass_tokens = PASS_TOKENS
         self._pass_logits = max(1, PASS_LOGITS_BYTES // (4 * runner.vocabulary))
         self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
@@ -171,13 +174,20 @@ class Engine:
         return taken, closing
 
     def _work(self) -> None:
-        """Do one packed pass, if rows wait for one, and one decoding step."""
-        self._rows.extend(self._generation.admit())
+        """Do one packed pass, if rows wait for one, and one decoding step, unless more prompts should join it first.
+
+        A step costs little more for a full batch than for a few replies, so passes come first until the batch is half
+        full; prompts of replies are the first rows of a pass.
+        """
+        self._rows[:0] = self._generation.admit()
         if self._rows:
             self._evaluate(self._choose_pass())
             self._generation.start()
-        if self._generation.busy:
-            self._generation.step()
+            self._passes += 1
+        generation = self._generation
+        if generation.busy and (not self._rows or generation.half_full or self._passes >= MOST_PASSES):
+            generation.step()
+            self._passes = 0
 
     def _choose_pass(self) -> list[Row]:
         """Take the rows of the next packed pass out of those that wait, those that share beginnings together."""
@@ -219,9 +229,9 @@ class Engine:
             self._evaluate(rows[:half])
             self._evaluate(rows[half:])
             return
-        for row, (logits, pieces) in zip(rows, outcomes, strict=True):
+        for row, (logits, kv) in zip(rows, outcomes, strict=True):
             try:
-                row.done(logits, pieces)
+                row.done(logits, kv)
             except Exception as error:  # noqa: BLE001 - the row's own trouble
                 row.failed(error)
 
@@ -290,7 +300,7 @@ class Engine:
         forms = [self._texts.forms(choice) for choice in request.choices]
         answer = request.answer
 
-        def done(logits: Tensor, _pieces: list[Tensor]) -> None:
+        def done(logits: Tensor, _kv: Tensor | None) -> None:
             probabilities = torch.softmax(logits[-1].float(), -1)
             values = [float(probabilities[tokens].sum()) for tokens in forms]
             mass = sum(values)
@@ -314,7 +324,7 @@ class Engine:
         met = self._runner.store.met(prompt)
 
         def row(index: int, tokens: Tokens) -> Row:
-            def done(logits: Tensor, _pieces: list[Tensor]) -> None:
+            def done(logits: Tensor, _kv: Tensor | None) -> None:
                 logits = logits.float()
                 target = torch.as_tensor(tokens, device=logits.device)[:, None]
                 values[index] = float((logits.gather(-1, target)[:, 0] - torch.logsumexp(logits, -1)).sum())

@@ -87,6 +87,11 @@ class Generation:
         return bool(self._rows)
 
     @property
+    def half_full(self) -> bool:
+        """Whether at least half of the batch's places are taken."""
+        return 2 * len(self._rows) >= self._max_rows
+
+    @property
     def waiting(self) -> bool:
         """Whether prompts wait to be computed."""
         return bool(self._waiting)
@@ -120,10 +125,12 @@ class Generation:
     def _row(self, prompt: Prompt) -> Row:
         count = len(prompt.waiting)
 
-        def done(logits: Tensor, pieces: list[Tensor]) -> None:
+        def done(logits: Tensor, kv: Tensor | None) -> None:
+            if kv is None:
+                raise RuntimeError("a prompt's keys and values were not kept")
             self._coming -= count
             prompt.logits = logits[-1].float()
-            self._slots.add_prompt(pieces)
+            self._slots.add_prompt(prompt.tokens, kv, prompt.met)
             self._open.append(prompt)
 
         def failed(error: Exception) -> None:

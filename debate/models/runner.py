@@ -6,7 +6,8 @@ window): attention goes through `debate.models.attention`, the rest is the model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,8 @@ class Row:
         tokens: Token ids.
         wanted: How many last positions' logits are wanted, at least 1.
         keep: Whether the sequence's keys and values are wanted too.
-        done: Called with logits (wanted, vocabulary) in the model's dtype, and the pieces of keys and values, in order.
+        done: Called with logits (wanted, vocabulary) in the model's dtype, and its keys and
+            values (layers, 2, heads, tokens, dim) where kept.
         failed: Called with the error instead.
         met: How many leading tokens a recent sequence shares with this one.
     """
@@ -43,7 +45,7 @@ class Row:
     tokens: Tokens
     wanted: int
     keep: bool
-    done: Callable[[Tensor, list[Tensor]], None]
+    done: Callable[[Tensor, Tensor | None], None]
     failed: Callable[[Exception], None]
     met: int = 0
 
@@ -66,9 +68,10 @@ class Runner:
 
         attention.register()
         try:
-            model = AutoModelForCausalLM.from_pretrained(
-                str(folder), dtype=dtype, attn_implementation=attention.IMPLEMENTATION, local_files_only=True
-            )
+            with no_progress_bar():
+                model = AutoModelForCausalLM.from_pretrained(
+                    str(folder), dtype=dtype, attn_implementation=attention.IMPLEMENTATION, local_files_only=True
+                )
         except (OSError, ValueError, ImportError, RuntimeError) as error:
             raise ModelAccessError(
                 f"{folder}: cannot be loaded as a causal language model: {error}; give a folder that save_pretrained "
@@ -90,14 +93,14 @@ class Runner:
         self.shape = KVShape(config.num_hidden_layers, kv_heads, dim, dtype, device)
         self.store = PrefixStore(prefix_bytes)
 
-    def evaluate(self, rows: Sequence[Row]) -> list[tuple[Tensor, list[Tensor]]]:
+    def evaluate(self, rows: Sequence[Row]) -> list[tuple[Tensor, Tensor | None]]:
         """Run rows in one pass; every token that rows share is computed once, or read from the store.
 
         Args:
             rows: At least one.
 
         Returns:
-            For each row logits (wanted, vocabulary) and, where kept, the pieces of its keys and values.
+            For each row logits (wanted, vocabulary) and, where kept, its keys and values.
         """
         known = [self.known(row) for row in rows]
         forest = grow([row.tokens for row in rows], known, [row.wanted for row in rows])
@@ -117,7 +120,7 @@ class Runner:
             self.store.put(rows[index].tokens[:length], self._gather(forest, index, length, stored, kept))
         outcomes, start = [], 0
         for index, row in enumerate(rows):
-            kv = [self._gather(forest, index, len(row.tokens), stored, kept)] if row.keep else []
+            kv = self._gather(forest, index, len(row.tokens), stored, kept) if row.keep else None
             places = torch.as_tensor(inverse[start : start + row.wanted], device=self.device)
             outcomes.append((logits.index_select(0, places), kv))
             start += row.wanted
@@ -175,6 +178,20 @@ class Runner:
         )
         logits: Tensor = output.logits[0]
         return logits
+
+
+@contextmanager
+def no_progress_bar() -> Iterator[None]:
+    """Keep transformers from drawing progress bars while a model loads; the caller's own setting comes back after."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # the library left it untyped
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]  # as above
 
 
 def _check(folder: Path, config: PreTrainedConfig) -> None:

@@ -1,23 +1,43 @@
-"""Keys and values of the rows that decode now: one copy of each prompt, one slot for each reply."""
+"""Keys and values of the rows that decode now.
+
+A beginning that prompts share is held and read once, the rest of each prompt once for all replies to it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from debate.models.attention import Attended, KVShape, attend, merge
+from debate.models.prefixes import Tokens, common
 
 # Lengths are rounded up to these, so that few distinct shapes reach the kernels (each new shape costs a set-up).
 PREFIX_STEP = 64
 REPLY_STEP = 32
+# Shorter beginnings are cheaper to hold in every prompt than to attend to apart.
+LEAST_BEGINNING = 64
 
 
 def round_up(value: int, step: int) -> int:
     """Round up to a multiple of ``step``."""
     return -(-value // step) * step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beginning:
+    """The beginning of some of the prompts.
+
+    Attributes:
+        tokens: Token ids.
+        kv: Keys and values (layers, 2, heads, tokens, dim).
+    """
+
+    tokens: Tokens
+    kv: Tensor
 
 
 class Slots:
@@ -29,7 +49,8 @@ class Slots:
 
     def __init__(self, shape: KVShape) -> None:
         self.shape = shape
-        self.prompt_lengths: list[int] = []
+        self.prompt_lengths: list[int] = []  # without the beginning
+        self.beginnings: list[Beginning | None] = []  # of each prompt slot
         self.reply_lengths: list[int] = []
         self.owner: list[int] = []  # prompt slot of each reply slot
         self._prompts = torch.zeros((shape.layers, 2, 0, shape.heads, 0, shape.dim))
@@ -37,21 +58,44 @@ class Slots:
         self._plan: _Plan | None = None
 
     def bytes_with(self, lengths: Sequence[int]) -> int:
-        """Bytes that the prompt slots take once prompts of these lengths join."""
+        """Bytes that the prompt slots take at most once prompts of these lengths join."""
         every = [*lengths, *self.prompt_lengths]
         return round_up(max(every), PREFIX_STEP) * len(every) * self.shape.bytes_per_token
 
-    def add_prompt(self, pieces: list[Tensor]) -> int:
-        """Add a prompt, given in pieces of (layers, 2, heads, tokens, dim); return its slot."""
-        length = sum(piece.shape[3] for piece in pieces)
+    def add_prompt(self, tokens: Tokens, kv: Tensor, shared: int) -> int:
+        """Add a prompt.
+
+        Args:
+            tokens: Token ids.
+            kv: Keys and values (layers, 2, heads, tokens, dim).
+            shared: How many leading tokens other prompts are likely to share.
+
+        Returns:
+            Its slot.
+        """
+        beginning = self._beginning(tokens, kv, shared)
+        rest = kv if beginning is None else kv[:, :, :, len(beginning.tokens) :]
+        length = rest.shape[3]
         slot = len(self.prompt_lengths)
         self._prompts = self._fit(self._prompts, slot + 1, max([length, *self.prompt_lengths]), PREFIX_STEP)
-        start = 0
-        for piece in pieces:
-            self._prompts[:, :, slot, :, start : start + piece.shape[3]] = piece
-            start += piece.shape[3]
+        self._prompts[:, :, slot, :, :length] = rest
         self.prompt_lengths.append(length)
+        self.beginnings.append(beginning)
         return slot
+
+    def _beginning(self, tokens: Tokens, kv: Tensor, shared: int) -> Beginning | None:
+        """Find or make the beginning of a new prompt; at least one token is left to the prompt itself."""
+        shared = min(shared, len(tokens) - 1)
+        best: Beginning | None = None
+        for held in {id(one): one for one in self.beginnings if one is not None}.values():
+            count = len(held.tokens)
+            whole = count < len(tokens) and common(held.tokens, tokens) == count
+            if whole and (best is None or count > len(best.tokens)):
+                best = held
+        # A held beginning that is somewhat shorter is better than one more to attend to.
+        if shared >= LEAST_BEGINNING and (best is None or shared - len(best.tokens) >= LEAST_BEGINNING):
+            best = Beginning(tokens[:shared].copy(), kv[:, :, :, :shared].contiguous())
+        return best
 
     def add_reply(self, prompt_slot: int) -> int:
         """Add an empty reply to a prompt; return its slot."""
@@ -79,8 +123,10 @@ class Slots:
             length = self.prompt_lengths[last]
             self._prompts[:, :, slot, :, :length] = self._prompts[:, :, last, :, :length]
             self.prompt_lengths[slot] = length
+            self.beginnings[slot] = self.beginnings[last]
             self.owner = [slot if owner == last else owner for owner in self.owner]
         self.prompt_lengths.pop()
+        self.beginnings.pop()
         if not self.prompt_lengths:  # idle: give the memory back
             self._prompts = self._prompts.new_zeros((self.shape.layers, 2, 0, self.shape.heads, 0, self.shape.dim))
             self._replies = self._prompts
@@ -131,7 +177,22 @@ class Slots:
             scale,
             plan.reply_bias,
         )
-        return merge(far, near, query.dtype).reshape(replies, heads, dim)
+        both = merge(far, near)
+        for beginning, members in plan.beginnings:
+            own = rows if members is None else rows.index_select(0, members)
+            folded = own.reshape(-1, kv_heads, share, dim).transpose(0, 1).reshape(1, kv_heads, -1, dim)
+            kv = beginning.kv[layer]
+            seen = attend(folded, kv[None, 0], kv[None, 1], scale)
+            first = Attended(
+                seen.output.view(kv_heads, -1, share, dim).transpose(0, 1),
+                seen.normaliser.view(kv_heads, -1, share).transpose(0, 1),
+            )
+            if members is None:
+                both = merge(first, both)
+            else:
+                part = merge(first, Attended(both.output[members], both.normaliser[members]))
+                both.output[members] = part.output
+        return both.output.to(query.dtype).reshape(replies, heads, dim)
 
     def _fit(self, store: Tensor, slots: int, tokens: int, step: int) -> Tensor:
         """Return the store with room for so many slots, and for so many tokens but no more than about twice that.
@@ -163,6 +224,7 @@ class _Plan(NamedTuple):
     seat_of: Tensor  # (replies,) flat seat of each reply
     prompt_bias: Tensor
     reply_bias: Tensor
+    beginnings: list[tuple[Beginning, Tensor | None]]  # and the replies that have it, None for all
 
     @staticmethod
     def of(slots: Slots, prompt_tokens: int, reply_tokens: int) -> _Plan:
@@ -178,7 +240,13 @@ class _Plan(NamedTuple):
                 seat_of[reply] = prompt * seats + seat
         ends = torch.tensor(slots.reply_lengths)
         prompt_lengths = torch.tensor(slots.prompt_lengths)
-        positions = prompt_lengths[torch.tensor(slots.owner)] + ends
+        before = [0 if one is None else len(one.tokens) for one in slots.beginnings]
+        positions = (prompt_lengths + torch.tensor(before))[torch.tensor(slots.owner)] + ends
+        having: dict[int, tuple[Beginning, list[int]]] = {}
+        for reply, prompt in enumerate(slots.owner):
+            beginning = slots.beginnings[prompt]
+            if beginning is not None:
+                having.setdefault(id(beginning), (beginning, []))[1].append(reply)
         return _Plan(
             positions.to(device),
             torch.arange(len(slots.owner), device=device),
@@ -187,6 +255,10 @@ class _Plan(NamedTuple):
             torch.tensor(seat_of, device=device),
             _bias(prompt_lengths, prompt_tokens).to(device),
             _bias(ends + 1, reply_tokens).to(device),
+            [
+                (beginning, None if len(replies) == len(slots.owner) else torch.tensor(replies, device=device))
+                for beginning, replies in having.values()
+            ],
         )
 
 
