@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Self
@@ -10,74 +11,87 @@ from typing import Self
 from debate.models.limits import Meter
 
 _PLAIN_SECONDS = 20.0
+_BAR_SECONDS = 0.5
 
 
 class Progress:
-    """Shows units done, calls a second, tokens, cost and the time left.
+    """Shows debates done, calls a second, tokens, cost and the time left.
+
+    The time left goes by calls, since debates end late: their calls are batched together.
 
     Args:
         title: What is being done.
-        total: Units of work, or None while it is not known.
+        debates: Debates in all.
+        calls: Calls in all, as planned.
         meter: Whose figures are shown.
     """
 
-    def __init__(self, title: str, total: int | None, meter: Meter) -> None:
+    def __init__(self, title: str, debates: int, calls: int, meter: Meter) -> None:
         self._title = title
-        self._total = total
+        self._debates = debates
+        self._calls = calls
         self._done = 0
         self._meter = meter
         self._start = time.monotonic()
         self._earlier = meter.total().calls
-        self._last = self._start
         self._bar: _Bar | None = None
+        self._ended = threading.Event()
+        self._beat = threading.Thread(target=self._show, name="progress", daemon=True)
 
     def __enter__(self) -> Self:
         """Start showing."""
         if sys.stderr.isatty():
-            self._bar = _Bar(self._title, self._total)
+            self._bar = _Bar(self._title, self._debates)
+        self._beat.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop showing; the last line stays, unless nothing was done before an error, which then speaks for itself."""
+        self._ended.set()
+        self._beat.join()
         if self._bar is not None:
+            self._bar.update(self._done, self._figures())
             self._bar.stop()
         elif kind is None or self._done:
             self._print()
 
     def advance(self) -> None:
-        """Count one unit as done."""
+        """Count one debate as done."""
         self._done += 1
-        if self._bar is not None:
-            self._bar.update(self._done, self._figures())
-        elif time.monotonic() - self._last >= _PLAIN_SECONDS:
-            self._print()
+
+    def _show(self) -> None:
+        while not self._ended.wait(_PLAIN_SECONDS if self._bar is None else _BAR_SECONDS):
+            if self._bar is None:
+                self._print()
+            else:
+                self._bar.update(self._done, self._figures())
 
     def _figures(self) -> str:
         total = self._meter.total()
-        rate = (total.calls - self._earlier) / max(time.monotonic() - self._start, 1e-9)
+        made = total.calls - self._earlier
+        rate = made / max(time.monotonic() - self._start, 1e-9)
         tokens = total.tokens.tokens_in + total.tokens.tokens_out
         cost = "cost unknown" if total.cost is None else f"${total.cost:.2f}"
-        return f"{rate:.1f} calls/s, {tokens:,} tokens, {cost}"
+        left = max(0, self._calls - total.calls)
+        time_left = f", about {left / rate:.0f} s left" if made > 0 and left and self._done < self._debates else ""
+        return f"{total.calls:,} calls, {rate:.1f} a second, {tokens:,} tokens, {cost}{time_left}"
 
     def _print(self) -> None:
-        self._last = time.monotonic()
-        elapsed = self._last - self._start
-        left = ""
-        if self._total and 0 < self._done < self._total:
-            left = f", about {elapsed / self._done * (self._total - self._done):.0f} s left"
-        of = f" of {self._total}" if self._total else ""
-        sys.stderr.write(f"{self._title}: {self._done}{of} debates in {elapsed:.0f} s, {self._figures()}{left}\n")
+        elapsed = time.monotonic() - self._start
+        sys.stderr.write(
+            f"{self._title}: {self._done} of {self._debates} debates in {elapsed:.0f} s; {self._figures()}\n"
+        )
         sys.stderr.flush()
 
 
 class _Bar:
     """A rich progress bar."""
 
-    def __init__(self, title: str, total: int | None) -> None:
+    def __init__(self, title: str, total: int) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as RichProgress
 
         self._rich = RichProgress(
@@ -86,7 +100,6 @@ class _Bar:
             MofNCompleteColumn(),
             TextColumn("{task.fields[figures]}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
             console=Console(stderr=True),
         )
         self._task = self._rich.add_task(title, total=total, figures="")

@@ -73,9 +73,6 @@ def ladder_table(standings: Standings) -> Table:
     rows: list[list[Cell]] = []
     for place, name in enumerate(standings.order, 1):
         rating = standings.ratings.players[name]
-        own = standings.self_play.get(name, ())
-        found = accuracy(own)
-        bias = position_bias(own)
         speeches = speech_figures(
             turn
             for item in standings.recorded
@@ -90,11 +87,7 @@ def ladder_table(standings: Standings) -> Table:
                 standings.matches.get(name, 0),
                 win_rate(standings.outcomes, name, right=True),
                 win_rate(standings.outcomes, name, right=False),
-                found.single,
-                found.gold_first,
-                found.gold_second,
-                found.combined,
-                None if bias is None else bias.flip_rate.value,
+                None if speeches is None else speeches.quotes,
                 None if speeches is None else speeches.verified,
                 None if speeches is None else speeches.words,
                 None if speeches is None else speeches.invalid,
@@ -107,12 +100,8 @@ def ladder_table(standings: Standings) -> Table:
         Column("matches", kind="count"),
         Column("wins when right", kind="share"),
         Column("wins when wrong", kind="share"),
-        Column("judge right in self-play", kind="share"),
-        Column("right shown first", kind="share"),
-        Column("right shown second", kind="share"),
-        Column("both orders combined", kind="share"),
-        Column("flips", kind="share"),
-        Column("quotes verified", kind="share"),
+        Column("quotes a speech", kind="number"),
+        Column("verified", kind="share"),
         Column("words", kind="number"),
         Column("invalid speeches", kind="share"),
     )
@@ -131,8 +120,8 @@ def _ladder_note(standings: Standings) -> str:
     stories = f"{ratings.clusters} stories"
     note = (
         f"Elo: 0 is the middle of this field; intervals are 95 %, robust by story ({stories}); {ratings.outcomes} "
-        "outcomes, one for each debate and order of the answers. 'Combined' averages the two orders of a debate, an "
-        "ensemble of two verdicts. 'Flips': debates whose two orders name different answers."
+        "outcomes, one for each debate and order of the answers. A speech is invalid if it is too short, too long or "
+        "without a quote."
     )
     if ratings.few_clusters:
         note += f" Too few clusters: with only {stories} the intervals are not to be trusted."
@@ -146,9 +135,10 @@ def _ladder_note(standings: Standings) -> str:
 
 
 def judge_table(standings: Standings) -> Table:
-    """What the judge did, over cross-play and over self-play."""
+    """What the judge did, over cross-play and over self-play, and over each player's self-play."""
     own = [item for items in standings.self_play.values() for item in items]
     groups = {"cross-play": list(standings.cross_play), "self-play": own}
+    groups |= {f"self-play of {name}": list(standings.self_play.get(name, ())) for name in standings.order}
     rows: list[list[Cell]] = []
     for title, recorded in groups.items():
         verdicts = sum(len(item.verdicts) for item in recorded)
@@ -173,9 +163,9 @@ def judge_table(standings: Standings) -> Table:
         Column("debates"),
         Column("n", kind="count"),
         Column("judge right", kind="share"),
-        Column("right shown first", kind="share"),
-        Column("right shown second", kind="share"),
-        Column("both orders combined", kind="share"),
+        Column("gold shown first", kind="share"),
+        Column("gold shown second", kind="share"),
+        Column("orders combined", kind="share"),
         Column("flips", kind="share"),
         Column("lean to the first", kind="log_odds"),
         Column("unparsed", kind="share"),
@@ -185,8 +175,14 @@ def judge_table(standings: Standings) -> Table:
     for name, term in (("seat A", standings.ratings.seat), ("the right answer", standings.ratings.right)):
         if term is not None:
             terms.append(f"{name} is worth {term.elo:+.0f} Elo [{term.low:+.0f}, {term.high:+.0f}]")
-    note = f"Judge: {standings.judge}. " + ("In the ratings " + "; ".join(terms) + "." if terms else "")
-    return Table("Judge", columns, rows, note=note.strip())
+    note = (
+        f"Judge: {standings.judge}. 'Judge right': single verdicts; 'orders combined': by the mean of a debate's two "
+        "orders, an ensemble of two. 'Flips': debates whose two orders name different answers. 'Lean': what showing an "
+        "answer first adds to its log-odds."
+    )
+    if terms:
+        note += f" In the ratings {'; '.join(terms)}."
+    return Table("Judge", columns, rows, note=note)
 
 
 def cost_table(figures: Mapping[str, Figures], seconds: float) -> Table:
@@ -198,12 +194,14 @@ def cost_table(figures: Mapping[str, Figures], seconds: float) -> Table:
     columns = (
         Column("model"),
         Column("calls", kind="count"),
-        Column("answered from the store", kind="count"),
+        Column("replayed", kind="count"),
         Column("tokens in", kind="count"),
         Column("tokens out", kind="count"),
         Column("cost", align="right"),
     )
-    return Table("Cost", columns, rows, note=f"Time of this session: {seconds:.0f} s.")
+    return Table(
+        "Cost", columns, rows, note=f"Replayed: answered from the run's store. Time of this session: {seconds:.0f} s."
+    )
 
 
 def _dollars(cost: float | None) -> str:

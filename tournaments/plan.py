@@ -66,6 +66,11 @@ class Plan:
     story_tokens: Mapping[str, int]
     notes: tuple[str, ...] = ()
 
+    @property
+    def total_calls(self) -> int:
+        """Calls to all models."""
+        return sum(calls.calls for calls in self.calls.values())
+
     def cost(self, prices: Mapping[str, Price]) -> float | None:
         """Price the plan in dollars; None where a remote model's price is not known."""
         total = 0.0

@@ -357,7 +357,7 @@ async def tournament(config: SwissConfig, data: Data, made: plan.Plan, run: RunF
             for player in config.players
         }
         judge = build_judge(config.judge, models.get(config.judge.model), prompts)
-        with Progress("swiss", made.debates + made.self_play, meter) as progress:
+        with Progress("swiss", made.debates + made.self_play, made.total_calls, meter) as progress:
             arena = Arena(
                 protocol=build_protocol(config.protocol),
                 debaters=debaters,

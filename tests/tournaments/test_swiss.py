@@ -69,15 +69,17 @@ def test_the_ladder_shows_all_that_was_promised(done: Run) -> None:
         "matches",
         "wins when right",
         "wins when wrong",
-        "judge right in self-play",
-        "right shown first",
-        "right shown second",
-        "both orders combined",
-        "flips",
-        "quotes verified",
+        "quotes a speech",
+        "verified",
+        "words",
         "invalid speeches",
     ):
         assert column in head
+    judged = out[out.index("\nJudge\n") + 1 :].splitlines()
+    for column in ("judge right", "gold shown first", "gold shown second", "orders combined", "flips", "unparsed"):
+        assert column in judged[1]
+    for name in PLAYERS:
+        assert any(line.startswith(f"self-play of {name} ") for line in judged)
     assert sorted(line.split()[1] for line in out[out.index("Ladder") :].splitlines()[3:8]) == PLAYERS
     for words in ("Judge", "lean to the first", "unparsed", "Cost", "calls", "tokens in", "tokens out", "Time of"):
         assert words in out
