@@ -75,9 +75,10 @@ class Generation:
         self._texts = texts
         self._max_rows = max_rows
         self._max_bytes = max_bytes
-        self._slots = Slots(runner.shape)
+        self._slots = Slots(runner.shape, max_rows)
         self._waiting: deque[Prompt] = deque()
         self._coming = 0  # replies of prompts that are being computed
+        self._coming_prompts = 0
         self._open: list[Prompt] = []  # in the order of prompt slots
         self._rows: list[tuple[Reply, Prompt]] = []  # in the order of reply slots
 
@@ -124,17 +125,20 @@ class Generation:
 
     def _row(self, prompt: Prompt) -> Row:
         count = len(prompt.waiting)
+        self._coming_prompts += 1
 
         def done(logits: Tensor, kv: Tensor | None) -> None:
             if kv is None:
                 raise RuntimeError("a prompt's keys and values were not kept")
             self._coming -= count
+            self._coming_prompts -= 1
             prompt.logits = logits[-1].float()
-            self._slots.add_prompt(prompt.tokens, kv, prompt.met)
+            self._slots.add_prompt(prompt.tokens, kv, prompt.met, self._coming_prompts)
             self._open.append(prompt)
 
         def failed(error: Exception) -> None:
             self._coming -= count
+            self._coming_prompts -= 1
             for reply in prompt.waiting:
                 reply.failed(error)
 
@@ -193,7 +197,7 @@ class Generation:
             prompt.running = 0
         self._waiting.extendleft(reversed(self._open))
         self._rows, self._open = [], []
-        self._slots = Slots(self._runner.shape)
+        self._slots = Slots(self._runner.shape, self._max_rows)
         return True
 
     def fail(self, error: Exception) -> None:
@@ -205,7 +209,7 @@ class Generation:
                 reply.failed(error)
         self._rows, self._open = [], []
         self._waiting.clear()
-        self._slots = Slots(self._runner.shape)
+        self._slots = Slots(self._runner.shape, self._max_rows)
 
     def _pick(self, logits: Tensor, replies: list[Reply]) -> list[int]:
         noises = [reply.noise for reply in replies if reply.noise is not None]

@@ -45,10 +45,15 @@ class Slots:
 
     Prompt slots and reply slots are dense: the last one moves into the place of one that leaves, and the caller keeps
     its own lists in the same order. Unused room is zero, since masked values still meet a weight of zero.
+
+    Args:
+        shape: Of keys and values.
+        most_replies: Most replies at a time.
     """
 
-    def __init__(self, shape: KVShape) -> None:
+    def __init__(self, shape: KVShape, most_replies: int) -> None:
         self.shape = shape
+        self.most_replies = most_replies
         self.prompt_lengths: list[int] = []  # without the beginning
         self.beginnings: list[Beginning | None] = []  # of each prompt slot
         self.reply_lengths: list[int] = []
@@ -62,13 +67,14 @@ class Slots:
         every = [*lengths, *self.prompt_lengths]
         return round_up(max(every), PREFIX_STEP) * len(every) * self.shape.bytes_per_token
 
-    def add_prompt(self, tokens: Tokens, kv: Tensor, shared: int) -> int:
+    def add_prompt(self, tokens: Tokens, kv: Tensor, shared: int, coming: int = 0) -> int:
         """Add a prompt.
 
         Args:
             tokens: Token ids.
             kv: Keys and values (layers, 2, heads, tokens, dim).
             shared: How many leading tokens other prompts are likely to share.
+            coming: How many more prompts are about to be added: room for them is made at once.
 
         Returns:
             Its slot.
@@ -77,7 +83,9 @@ class Slots:
         rest = kv if beginning is None else kv[:, :, :, len(beginning.tokens) :]
         length = rest.shape[3]
         slot = len(self.prompt_lengths)
-        self._prompts = self._fit(self._prompts, slot + 1, max([length, *self.prompt_lengths]), PREFIX_STEP)
+        room = self._prompts.shape[2]
+        room = max(room, slot + 1 + max(coming, min(slot, 16) - 1) if slot >= room else 0)
+        self._prompts = self._fit(self._prompts, room, max([length, *self.prompt_lengths]), PREFIX_STEP)
         self._prompts[:, :, slot, :, :length] = rest
         self.prompt_lengths.append(length)
         self.beginnings.append(beginning)
@@ -100,7 +108,7 @@ class Slots:
     def add_reply(self, prompt_slot: int) -> int:
         """Add an empty reply to a prompt; return its slot."""
         slot = len(self.reply_lengths)
-        self._replies = self._fit(self._replies, slot + 1, max(self.reply_lengths, default=0) + 1, REPLY_STEP)
+        self._replies = self._fit(self._replies, self.most_replies, max(self.reply_lengths, default=0) + 1, REPLY_STEP)
         self.reply_lengths.append(0)
         self.owner.append(prompt_slot)
         return slot
@@ -134,7 +142,7 @@ class Slots:
     def begin_step(self) -> Tensor:
         """Make room for one token in every reply; return the tokens' positions (replies,)."""
         longest = max(self.reply_lengths) + 1
-        self._replies = self._fit(self._replies, len(self.reply_lengths), longest, REPLY_STEP)
+        self._replies = self._fit(self._replies, self.most_replies, longest, REPLY_STEP)
         self._plan = _Plan.of(self, self._prompts.shape[4], self._replies.shape[4])
         return self._plan.positions
 
@@ -204,7 +212,7 @@ class Slots:
         tokens = round_up(tokens, step)
         if slots <= have_slots and have_tokens // 2 < tokens <= have_tokens:
             return store
-        slots = have_slots if slots <= have_slots else max(slots, min(2 * have_slots, have_slots + 16))
+        slots = max(slots, have_slots)
         shape = self.shape
         fitted = torch.zeros(
             (shape.layers, 2, slots, shape.heads, tokens, shape.dim), dtype=shape.dtype, device=shape.device
