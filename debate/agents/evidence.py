@@ -280,7 +280,7 @@ class EvidenceFirstDebater:
 
     async def _choose_evidence(self, view: View, draw: Draw) -> list[Evidence]:
         spoken = {quote.text for turn in view.turns if turn.seat == view.seat for quote in turn.argument.quotes}
-        fresh = [quote for quote in quotable(view.story or "", self._max_quote_words) if quote.text not in spoken]
+        fresh = quotable(view.story or "", self._max_quote_words, spoken=spoken)
         if not fresh:
             return []
         if self._model.capabilities.score:
@@ -310,4 +310,6 @@ class EvidenceFirstDebater:
         flaws = self._limits.flaws(argument)
         if repeats(reply):
             flaws = (*flaws, "repeats itself")
+        if isinstance(argument.spans[-1], str) and not is_ended(argument.spans[-1]):
+            flaws = (*flaws, "breaks off")
         return Candidate(reply, argument, "", flaws)

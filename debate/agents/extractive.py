@@ -43,7 +43,7 @@ class ExtractiveDebater:
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:  # noqa: ARG002 - nothing is drawn
         """Make the one candidate there is, however many are wanted; see Debater."""
         spoken = {quote.text for turn in view.turns if turn.seat == view.seat for quote in turn.argument.quotes}
-        fresh = [quote for quote in quotable(view.story or "", self._limits.max_words // 2) if quote.text not in spoken]
+        fresh = quotable(view.story or "", self._limits.max_words // 2, spoken=spoken)
         spans: list[str | Quote | Name] = [view.own_answer]
         for quote in rank_by_overlap(view, fresh):
             enough = sum(isinstance(span, Quote) for span in spans) >= self._quotes

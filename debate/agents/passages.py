@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from debate.quotes import Quote, quote_span
 from debate.sentences import sentence_spans
@@ -14,19 +14,25 @@ from debate.view import View
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
-def quotable(story: str, max_words: int) -> list[Quote]:
+#: Shorter sentences ("It did.") say too little by themselves to be evidence.
+MIN_WORDS = 6
+
+
+def quotable(story: str, max_words: int, min_words: int = MIN_WORDS, spoken: Container[str] = ()) -> list[Quote]:
     """Return the story's sentences that can stand as verified quotes, in order, a repeated one once.
 
     Args:
         story: The story.
-        max_words: Longest sentence, in words; where all are longer, every sentence counts.
+        max_words: Longest sentence, in words; where none is within the lengths, every sentence counts.
+        min_words: Shortest sentence, in words.
+        spoken: Texts of quotes that are left out, since the debater has used them.
 
     Returns:
         Verified quotes.
     """
     quotes = [quote_span(story, start, end) for start, end in sentence_spans(story)]
-    verified = list(dict.fromkeys(quote for quote in quotes if quote.verified))
-    return [quote for quote in verified if len(quote.text.split()) <= max_words] or verified
+    verified = list(dict.fromkeys(quote for quote in quotes if quote.verified and quote.text not in spoken))
+    return [quote for quote in verified if min_words <= len(quote.text.split()) <= max_words] or verified
 
 
 def overlaps(view: View, quotes: Sequence[Quote]) -> list[float]:

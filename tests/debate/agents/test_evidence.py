@@ -322,5 +322,5 @@ async def test_of_valid_drafts_the_one_of_highest_gain_is_kept() -> None:
 async def test_a_loop_is_sampled_again() -> None:
     loop = "It was so and it was " * 3
     speech = await debater(ScriptedModel([loop, "She did it."], score=score)).argue(ANA, Draw())
-    assert [one.flaws for one in speech.candidates] == [("repeats itself",), ()]
+    assert [one.flaws for one in speech.candidates] == [("repeats itself", "breaks off"), ()]
     assert speech.chosen == 1
