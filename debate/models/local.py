@@ -36,7 +36,8 @@ class LocalModel:
         dtype: ``auto`` is bfloat16 where the hardware computes in it, else float32.
         device: A torch device; ``auto`` is the first GPU, else the CPU.
         reproducible: Replies do not depend on what else runs: float32.
-        max_batch: Most replies that decode together.
+        max_batch: Most replies that decode together. Measured on two cores, tokens a second: 98 with 16, 141 with 32,
+            161 with 64, 163 with 96.
         threads: CPU threads; None leaves torch's default, all cores.
         prefix_mib: Room for stored beginnings of prompts, in MiB.
         decode_mib: Room for the prompts of decoding replies, in MiB; one prompt always fits.
