@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from debate.agents.debater import Limits, Speech, sample_valid, speak
-from debate.agents.passages import overlaps, quotable
+from debate.agents.passages import MIN_WORDS, overlaps, quotable
 from debate.agents.render import show_turns
 from debate.models.base import Completion, Draw, Message, Model, Sampling
 from debate.prompts import Prompts
@@ -25,6 +25,8 @@ from debate.view import View
 SHORT_WORDS = 60
 # Chosen on the stories of the judge fold, see docs/results/evidence.md.
 OVERLAP = 6.0
+# Longest sentence that is quoted; less where the limits of a speech leave less room.
+MAX_QUOTE_WORDS = 30
 _MARK = re.compile(r"[(\[]\s*(\d{1,2})\s*[)\]]")
 _NUMBER = re.compile(r"(?<!\d)\d{1,6}(?!\d)")
 
@@ -207,7 +209,6 @@ class EvidenceFirstDebater:
         quotes: Quotes in a speech.
         drafts: Explanations sampled for each candidate; the one that most raises the own answer by the model's own
             likelihood is kept (needs a model that scores).
-        max_quote_words: Longest sentence that is quoted.
         overlap: Nats that shared words are worth beside the likelihood, see ``rank_by_likelihood``.
     """
 
@@ -221,7 +222,6 @@ class EvidenceFirstDebater:
         sampling: Sampling,
         quotes: int = 1,
         drafts: int = 1,
-        max_quote_words: int = 30,
         overlap: float = OVERLAP,
     ) -> None:
         self.name = name
@@ -231,7 +231,8 @@ class EvidenceFirstDebater:
         self._sampling = sampling
         self._quotes = quotes
         self._drafts = drafts
-        self._max_quote_words = max_quote_words
+        # Room for the answer and a sentence of explanation beside the quotes.
+        self._max_quote_words = max(MIN_WORDS, min(MAX_QUOTE_WORDS, (limits.max_words - 25) // quotes))
         self._overlap = overlap
 
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:
