@@ -3,8 +3,8 @@
     python benchmarks/evidence.py [fold] [questions a story]
 
 Every shipped question lists sentences that favour each answer. For each question and side this ranks the story's
-sentences by likelihood of the embedded model, by shared words, and by both, and counts how often an author's sentence is
-first, and how often one is among the first two.
+sentences by likelihood of the embedded model, by shared words, and by both, and counts how often an author's sentence
+is first, and how often one is among the first two.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ def cases(fold: str, per_story: int) -> list[Case]:
 
 def is_named(quote: Quote, named: Sequence[str]) -> bool:
     """Whether a sentence is one that the author named: one holds the other, or they share most words."""
-    words = _WORD.findall(quote.text.lower())
+    words = _plain(quote.text)
     for text in named:
-        other = _WORD.findall(text.lower())
-        if (
-            f" {' '.join(words)} ".find(f" {' '.join(other)} ") >= 0
-            or f" {' '.join(other)} ".find(f" {' '.join(words)} ") >= 0
-        ):
-            return True
-        if len(set(words) & set(other)) > 0.7 * len(set(words)):
+        other = _plain(text)
+        shared = set(words.split()) & set(other.split())
+        if words in other or other in words or len(shared) > 0.7 * len(set(words.split())):
             return True
     return False
+
+
+def _plain(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 async def rankings(model: Model, case: Case) -> dict[str, list[Quote]]:
