@@ -10,9 +10,6 @@ from debate.metrics.intervals import Interval, cluster_mean
 from debate.record import Recorded
 from debate.verdict import points
 
-#: Probabilities of exactly 0 or 1 have no log-odds; they are taken for this close to them.
-_EDGE = 1e-6
-
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
@@ -22,13 +19,14 @@ class PositionBias:
     is to be read beside the accuracy; a judge that always says A flips every time.
 
     Attributes:
-        flip_rate: Share of debates whose two orders name different answers.
+        flip_rate: Share of debates whose two orders name different answers; a tie names none.
         shift: Mean over debates of [logit p(answer 0 shown first) - logit p(answer 0 shown second)] / 2, in nats;
-            above 0 the first place is favoured.
+            above 0 the first place is favoured. None where a probability is exactly 0 or 1, which has no log-odds: of
+            a judge that only names answers, all there is to know is how often it flips.
     """
 
     flip_rate: Interval
-    shift: Interval
+    shift: Interval | None
 
 
 def position_bias(recorded: Sequence[Recorded]) -> PositionBias | None:
@@ -40,22 +38,24 @@ def position_bias(recorded: Sequence[Recorded]) -> PositionBias | None:
     Returns:
         The bias with 95 % intervals robust by story, or None where no debate was judged in both orders.
     """
-    flips, shifts, stories = [], [], []
+    pairs: list[tuple[float, float]] = []
+    stories: list[str] = []
     for item in recorded:
         first = [v.probabilities[0] for v in item.verdicts if v.probabilities is not None and v.order[0] == 0]
         second = [v.probabilities[0] for v in item.verdicts if v.probabilities is not None and v.order[0] == 1]
         if len(first) != 1 or len(second) != 1:
             continue
-        flips.append(float(points(first[0]) != points(second[0])))
-        shifts.append((_logit(first[0]) - _logit(second[0])) / 2)
+        pairs.append((first[0], second[0]))
         stories.append(item.debate.transcript.question.story_id)
-    if not flips:
+    if not pairs:
         return None
-    return PositionBias(
-        cluster_mean(flips, stories, bounds=(0.0, 1.0)), cluster_mean(shifts, stories, bounds=(-math.inf, math.inf))
-    )
+    flips = [float({points(first), points(second)} == {0.0, 1.0}) for first, second in pairs]
+    shift = None
+    if all(0 < probability < 1 for pair in pairs for probability in pair):
+        shifts = [(_logit(first) - _logit(second)) / 2 for first, second in pairs]
+        shift = cluster_mean(shifts, stories, bounds=(-math.inf, math.inf))
+    return PositionBias(cluster_mean(flips, stories, bounds=(0.0, 1.0)), shift)
 
 
 def _logit(probability: float) -> float:
-    clipped = min(max(probability, _EDGE), 1 - _EDGE)
-    return math.log(clipped / (1 - clipped))
+    return math.log(probability / (1 - probability))

@@ -28,6 +28,7 @@ def test_a_judge_that_always_says_a_flips_every_time() -> None:
     found = position_bias([debate((0.9, 0.1), (0.9, 0.1), story=f"s{index}") for index in range(4)])
     assert found is not None
     assert found.flip_rate.value == 1.0
+    assert found.shift is not None
     assert found.shift.value == pytest.approx(logit(0.9))
     assert (found.shift.n, found.shift.clusters) == (4, 4)
 
@@ -36,6 +37,7 @@ def test_a_judge_that_always_says_b_has_the_opposite_shift() -> None:
     found = position_bias([debate((0.2, 0.8), (0.2, 0.8))])
     assert found is not None
     assert found.flip_rate.value == 1.0
+    assert found.shift is not None
     assert found.shift.value == pytest.approx(-logit(0.8))
 
 
@@ -43,6 +45,7 @@ def test_a_judge_that_looks_at_answers_only_has_none() -> None:
     found = position_bias([debate((0.9, 0.1), (0.1, 0.9)), debate((0.3, 0.7), (0.7, 0.3), gold=1)])
     assert found is not None
     assert found.flip_rate.value == 0.0
+    assert found.shift is not None
     assert found.shift.value == pytest.approx(0.0)
 
 
@@ -52,14 +55,24 @@ def test_by_hand() -> None:
     assert found is not None
     assert found.flip_rate.value == 0.5
     shifts = [(logit(0.8) - logit(0.6)) / 2, (logit(0.7) - logit(0.4)) / 2]
+    assert found.shift is not None
     assert found.shift.value == pytest.approx(sum(shifts) / 2)
 
 
-def test_certain_judges_have_finite_shifts() -> None:
-    found = position_bias([debate((1.0, 0.0), (1.0, 0.0))])
+@pytest.mark.parametrize("shown", [((1.0, 0.0), (1.0, 0.0)), ((0.9, 0.1), (0.0, 1.0))])
+def test_a_certain_verdict_has_no_log_odds(shown: tuple[tuple[float, float], tuple[float, float]]) -> None:
+    # One of them would make the mean over all debates what the clipping makes of it.
+    found = position_bias([debate(*shown), debate((0.9, 0.1), (0.4, 0.6))])
     assert found is not None
-    assert found.flip_rate.value == 1.0
-    assert found.shift.value == pytest.approx(logit(1 - 1e-6))
+    assert found.shift is None
+    assert found.flip_rate.value == (0.5 if shown[0][0] == 1.0 else 0.0)
+
+
+@pytest.mark.parametrize("other", [(0.9, 0.1), (0.1, 0.9), (0.5, 0.5)])
+def test_a_tie_names_no_answer_and_is_no_flip(other: tuple[float, float]) -> None:
+    found = position_bias([debate((0.5, 0.5), other), debate((0.9, 0.1), (0.9, 0.1))])
+    assert found is not None
+    assert (found.flip_rate.n, found.flip_rate.value) == (2, 0.5)
 
 
 def test_only_debates_with_both_orders_count() -> None:
