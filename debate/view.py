@@ -63,12 +63,6 @@ class View:
         return self.answers[1 - self._own_index]
 
     @property
-    def round(self) -> int:
-        """The round that an agent's next speech belongs to (1 for the first)."""
-        own = [turn.round for turn in self.turns if turn.seat == self.seat]
-        return max(own, default=0) + 1
-
-    @property
     def _own_index(self) -> int:
         if self.seat is None or len(self.answers) != 2:
             raise ValueError("a view without a seat has no own answer")
