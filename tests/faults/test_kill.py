@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -189,19 +188,6 @@ def check_filled(path: Path, lines: list[list[str]], words: str) -> None:
 def test_a_limit_on_file_size_stops_clearly(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     check_filled(path, finish(start(FILLER, path, 2_000_000, 0)), "limit on file size")
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder, mount = tmp_path / "disk", shutil.which("mount")
-    folder.mkdir()
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=4m", "none", str(folder)]
-    if mount is None or os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("mounting a small disk needs root and the right to mount")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def test_a_full_disk_stops_clearly(small_disk: Path) -> None:

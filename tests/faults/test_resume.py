@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -120,19 +119,6 @@ def test_a_second_process_on_a_run_is_refused(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate(timeout=60)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder, mount = tmp_path / "disk", shutil.which("mount")
-    folder.mkdir()
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
-    if mount is None or os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("mounting a small disk needs root and the right to mount")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
 
 
 def assert_stopped(ended: Ended, *words: str) -> None:
