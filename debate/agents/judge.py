@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
@@ -62,7 +63,12 @@ class LetterJudge:
         )
         choice = await self._model.choose(messages, LETTERS[: len(view.answers)])
         if choice.mass <= 0:
-            return Decision(None, choice.mass, unparsed="the model gave the answer letters no probability at all")
+            return Decision(
+                None,
+                0.0,
+                unparsed="the answer letters are not among the model's likeliest first tokens, or have no probability; "
+                "reword the prompt or judge by vote",
+            )
         return Decision(choice.probabilities, choice.mass)
 
 
@@ -86,19 +92,18 @@ class ReasonJudge:
         """Decide by the last line; see Judge."""
         completions = await _think(self._model, self._prompts, view, [draw], self._sampling)
         text = completions[0].text
-        letter = parse_answer(text, len(view.answers))
+        letter = _read(completions[0], len(view.answers))
         if letter is None:
-            return Decision(
-                None, reasoning=text, unparsed=f"no single answer on the last line: {_last_line(text)[:200]!r}"
-            )
+            why = _CUT.get(completions[0].finish) or f"no single answer on the last line: {_last_line(text)[:200]!r}"
+            return Decision(None, reasoning=text, unparsed=why)
         return Decision(tuple(float(index == letter) for index in range(len(view.answers))), reasoning=text)
 
 
 class VoteJudge:
     """Reasons k times and counts: probability (votes + 1/m) / (k + 1) for each of m answers.
 
-    For two answers that is (k_A + 1/2) / (k + 1). Samples without a single answer are left out of k; if half of them
-    or more are, the decision is unparsed.
+    For two answers that is (k_A + 1/2) / (k + 1). Samples that were cut off or name no single answer are left out of
+    k; if half of them or more are, the decision is unparsed.
 
     Args:
         model: Any model that samples.
@@ -118,9 +123,7 @@ class VoteJudge:
     async def decide(self, view: View, draw: Draw) -> Decision:
         """Decide by a count of votes; see Judge."""
         completions = await _think(self._model, self._prompts, view, draw.take(self._votes), self._sampling)
-        return count_votes(
-            [parse_answer(completion.text, len(view.answers)) for completion in completions], completions, view
-        )
+        return count_votes([_read(completion, len(view.answers)) for completion in completions], completions, view)
 
 
 def count_votes(letters: Sequence[int | None], completions: Sequence[Completion], view: View) -> Decision:
@@ -128,9 +131,10 @@ def count_votes(letters: Sequence[int | None], completions: Sequence[Completion]
     known = [letter for letter in letters if letter is not None]
     reasoning = "\n\n".join(f"Vote {number}: {completion.text}" for number, completion in enumerate(completions, 1))
     if 2 * len(known) <= len(letters):
-        return Decision(
-            None, reasoning=reasoning, unparsed=f"only {len(known)} of {len(letters)} votes named one answer"
-        )
+        cut = Counter(_CUT[completion.finish] for completion in completions if completion.finish in _CUT)
+        why = [f"only {len(known)} of {len(letters)} votes named one answer"]
+        why += [f"{count} of them: {reason}" for reason, count in sorted(cut.items())]
+        return Decision(None, reasoning=reasoning, unparsed="; ".join(why))
     answers = len(view.answers)
     return Decision(
         tuple((known.count(index) + 1 / answers) / (len(known) + 1) for index in range(answers)), reasoning=reasoning
@@ -149,12 +153,29 @@ def _last_line(text: str) -> str:
     return lines[-1].strip() if lines else ""
 
 
+# Why a reply that did not end by itself is no verdict: what it would have said is not known.
+_CUT = {
+    "length": "the reply was cut at max_tokens; allow more",
+    "filter": "the reply was stopped by the server's content filter",
+}
+
+
+def _read(completion: Completion, answers: int) -> int | None:
+    """Read the answer of a reply that ended by itself; any other names none, whatever its last line says."""
+    return None if completion.finish in _CUT else parse_answer(completion.text, answers)
+
+
 _DECISION = re.compile(
-    r"(?:the\s+)?(?:my\s+)?(?:final\s+)?(?:answer|decision|verdict|choice)\s*(?:is)?\s*[:=-]?\s*(.*)", re.IGNORECASE
+    r"(?:the\s+)?(?:my\s+)?(?:final\s+)?(?:answer|decision|verdict|choice)\s*(?::|\s+is\b\s*:?)\s*(.*)", re.IGNORECASE
 )
-# A letter that names an answer: by itself, before a mark or a reason. "A man left" begins with an article.
-_OPENING = re.compile(r"[(\[{]?\s*([A-Za-z])\s*[)\]}]?(?!['’\w]|-\w)(?=\s*(?:$|[^\w\s]|(?:because|since|as|is)\b))")
-# Another one behind it; a small "a" is an article unless nothing or a mark follows.
+# The letter by itself, with marks that open and close, then nothing more or a reason that says it is one: "A man left"
+# begins with an article, "A is not supported" is a claim, and what follows a colon or a full stop may be anything.
+_ANSWER = re.compile(
+    r"[(\[{]?\s*([A-Za-z])\s*[)\]}]?"
+    r"(?:[\s.,;:!)\]}'’-]*|(?:[.,;]?\s+(?=(?:because|since|as)\b)|,?\s+-+\s+|\s*[\u2013\u2014]\s*)(.+))",
+    re.IGNORECASE,
+)
+# Another letter in the reason; a small "a" is an article unless nothing or a mark follows.
 _LETTER = re.compile(r"(?<![\w'’])([A-Z]|[b-z]|a(?=\s*(?:$|[^\w\s])))(?![\w'’])")
 _DECORATION = re.compile(r"[*_`#<>\"“”]+")
 
@@ -162,7 +183,9 @@ _DECORATION = re.compile(r"[*_`#<>\"“”]+")
 def parse_answer(text: str, answers: int) -> int | None:
     """Read the decision from the last line of a judge's reply: ``Answer: X``, in any case, bold, bracketed or stopped.
 
-    Only the last line counts, so a letter quoted from a debater earlier on cannot pass for the verdict.
+    Only the last line counts, so a letter quoted from a debater earlier on cannot pass for the verdict. A colon or "is"
+    stands before the letter; behind it nothing but marks, or a reason after "because", "since", "as" or a dash. A
+    sentence about an answer ("Answer A is not supported", "Answer: A is incorrect") is no decision.
 
     Args:
         text: The whole reply.
@@ -172,18 +195,15 @@ def parse_answer(text: str, answers: int) -> int | None:
         The index of the letter, or None if the last line names no answer, more than one, or none that exists.
     """
     line = _DECORATION.sub("", _last_line(text)).strip()
-    match = _DECISION.fullmatch(line)
-    if match is None:
+    decision = _DECISION.fullmatch(line)
+    found = _ANSWER.fullmatch(decision[1].strip()) if decision else None
+    if found is None:
         return None
-    rest = match[1].strip()
-    opening = _OPENING.match(rest)
-    if opening is None:
-        return None
-    index = ord(opening[1].upper()) - ord("A")
+    index = ord(found[1].upper()) - ord("A")
     if index >= answers:
         return None
-    # "A or B", "A/B" and "A. No, B": another valid letter, standing alone, makes it two answers.
-    others = {ord(letter.upper()) - ord("A") for letter in _LETTER.findall(rest[opening.end() :])}
+    # "A because B is wrong" may mean either: another valid letter, standing alone, makes it two answers.
+    others = {ord(letter.upper()) - ord("A") for letter in _LETTER.findall(found[2] or "")}
     return index if not {other for other in others if other < answers} - {index} else None
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.agents.judge import JudgeConfig, LetterJudge, ReasonJudge, VoteJudge, build_judge, count_votes, parse_answer
-from debate.models.base import Capabilities, Completion, Draw, Messages
+from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
 from debate.question import Question
@@ -34,16 +38,29 @@ TRANSCRIPT = Transcript(
         ("ANSWER: [B]", 1),
         ("Answer: <B>", 1),
         ("Answer: `A`", 0),
-        ("> Answer - A", 0),
+        ("> Answer - A", None),
         ("## Answer: B", 1),
         ("Answer:B", 1),
-        ("Answer B", 1),
+        ("Answer B", None),
+        ("Answer A is not supported by any verified quote", None),
+        ("Answer A: He left early.", None),
+        ("Choice A: cut off here", None),
+        ("Answer: A is incorrect", None),
+        ("Answer: A: he left early", None),
+        ("Answer: A, which no quote bears out", None),
+        ("Answeris A", None),
+        ("The verdict is: (B)", 1),
+        ("Answer: A; since he left", 0),
+        ("Answer: A as the quote says", 0),
+        ("Answer: B \u2014 it was Ana.", 1),
+        ("Answer: B\u2014it was Ana.", 1),
+        ("Answer: B.)", 1),
         ("The final answer is B.", 1),
         ("My final decision: A!", 0),
         ("I thought of A and B.\nThe answer is: **A**\n\n  \n", 0),
         ("Answer: A\nNo, wait.\nAnswer: B", 1),
-        ("Answer: B (It was Ana.)", 1),
-        ("Answer: B. It was Ana.", 1),
+        ("Answer: B (It was Ana.)", None),
+        ("Answer: B. It was Ana.", None),
         ("Answer: B - it was Ana", 1),
         ("Answer: B because A's quote is forged", 1),
         ("Answer: A, as a quote shows.", 0),
@@ -163,6 +180,51 @@ async def test_reason_judge_without_one_answer_is_unparsed() -> None:
     assert "I cannot tell" in decision.unparsed
     assert len(decision.unparsed) < 300
     assert decision.reasoning.endswith("!")
+
+
+class Ended(ScriptedModel):
+    """A model whose replies end as told."""
+
+    def __init__(self, reply: str, *finishes: Literal["stop", "length", "filter"]) -> None:
+        super().__init__([reply])
+        self.finishes = finishes
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        replies = await super().sample(messages, draws=draws, sampling=sampling)
+        return [replace(reply, finish=finish) for reply, finish in zip(replies, self.finishes, strict=True)]
+
+
+@pytest.mark.parametrize(("finish", "words"), [("length", "cut at max_tokens"), ("filter", "content filter")])
+async def test_a_reply_that_did_not_end_by_itself_is_no_verdict(
+    finish: Literal["length", "filter"], words: str
+) -> None:
+    model = Ended("It may be so.\nAnswer: A", finish)
+    judge = build_judge(JudgeConfig.model_validate({"model": "scripted/s", "kind": "reason"}), model, Prompts())
+    decision = await judge.decide(TRANSCRIPT.view(), Draw())
+    assert decision.probabilities is None
+    assert words in str(decision.unparsed)
+
+
+async def test_votes_that_did_not_end_by_themselves_do_not_count() -> None:
+    config = JudgeConfig.model_validate({"model": "scripted/s", "kind": "vote", "votes": 3})
+    most = build_judge(config, Ended("Answer: A", "stop", "length", "stop"), Prompts())
+    assert (await most.decide(TRANSCRIPT.view(), Draw())).probabilities == pytest.approx((2.5 / 3, 0.5 / 3))
+    few = build_judge(config, Ended("Answer: A", "length", "stop", "length"), Prompts())
+    decision = await few.decide(TRANSCRIPT.view(), Draw())
+    assert decision.unparsed == (
+        "only 1 of 3 votes named one answer; 2 of them: the reply was cut at max_tokens; allow more"
+    )
+
+
+async def test_letters_without_probability_are_unparsed() -> None:
+    class NoLetters(ScriptedModel):
+        async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
+            return replace(await super().choose(messages, choices), mass=0.0)
+
+    decision = await LetterJudge(NoLetters(), name="j", prompts=Prompts()).decide(TRANSCRIPT.view(), Draw())
+    assert decision.probabilities is None
+    assert decision.mass == 0
+    assert "not among the model's likeliest first tokens" in str(decision.unparsed)
 
 
 @pytest.mark.parametrize(
