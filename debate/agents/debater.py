@@ -16,6 +16,7 @@ from debate.transcript import Candidate
 from debate.view import View
 
 _OPENING_TAG = re.compile(r"<\s*argument\s*>", re.IGNORECASE)
+_THINKING_TAG = re.compile(r"<([\s/]*)(?:think(?:ing)?|reasoning|scratchpad)(?![\w-])[^<>]*>", re.IGNORECASE)
 
 
 class Speech(NamedTuple):
@@ -223,10 +224,39 @@ class FreeDebater:
         return speak(await self.candidates(view, draw, 1), self._limits)
 
 
-def read_candidate(completion: Completion, view: View, limits: Limits) -> Candidate:
-    """Read a candidate from a reply: the last complete ``<argument>`` block.
+def split_thinking(text: str) -> tuple[str, str]:
+    """Take out of a reply what a reasoning model wrote for itself.
 
-    As a flaw, without one: what follows the last opening tag (the reply was cut off there), or all of it.
+    That is every ``<think>``, ``<thinking>``, ``<reasoning>`` or ``<scratchpad>`` block in any case, to the end where
+    it is not closed, and everything before a closing tag without an opening one: some chat templates open the block in
+    the prompt.
+
+    Args:
+        text: A reply.
+
+    Returns:
+        What is left, the text itself where there is no such tag, and what was taken out.
+    """
+    said: list[str] = []
+    thought: list[str] = []
+    position, inside = 0, False
+    for tag in _THINKING_TAG.finditer(text):
+        closing = "/" in tag[1]
+        if closing and not inside:
+            thought += said
+            said.clear()
+        (thought if inside or closing else said).append(text[position : tag.start()])
+        position, inside = tag.end(), not closing
+    (thought if inside else said).append(text[position:])
+    return "".join(said), "\n".join(part.strip() for part in thought if part.strip())
+
+
+def read_candidate(completion: Completion, view: View, limits: Limits) -> Candidate:
+    """Read a candidate from a reply: the last complete ``<argument>`` block outside its thinking (``split_thinking``).
+
+    As a flaw, without one: what follows the last opening tag (the reply was cut off there), or all that is not
+    thinking, which may be nothing. A complete block inside the thinking is a draft; it is what is said, as a flaw too,
+    only if the reply holds nothing else.
 
     Args:
         completion: The model's reply.
@@ -236,12 +266,16 @@ def read_candidate(completion: Completion, view: View, limits: Limits) -> Candid
     Returns:
         The candidate.
     """
-    block, thinking = extract_argument(completion.text)
+    said, thought = split_thinking(completion.text)
+    block, outside = extract_argument(said)
+    flaws: tuple[str, ...] = ()
+    if block is None and not said.strip():
+        block, thought = extract_argument(thought)
+        flaws = ("no <argument> block outside its thinking",) if block is not None else ()
     if block is None:
-        *before, rest = _OPENING_TAG.split(completion.text)
-        argument = parse_argument(rest, view.story, seat=view.seat)
-        flaws = ("no complete <argument> block", *limits.flaws(argument))
-        return Candidate(completion.text, argument, "\n".join(before).strip(), flaws)
+        *before, block = _OPENING_TAG.split(said)
+        outside = "\n".join(before).strip()
+        flaws = ("no complete <argument> block",)
     argument = parse_argument(block, view.story, seat=view.seat)
-    flaws = limits.flaws(argument)
-    return Candidate(completion.text, argument, thinking, flaws)
+    thinking = "\n".join(part for part in (thought, outside) if part)
+    return Candidate(completion.text, argument, thinking, (*flaws, *limits.flaws(argument)))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from debate.agents.debater import Limits, Speech, sample_valid, speak
+from debate.agents.debater import Limits, Speech, sample_valid, speak, split_thinking
 from debate.agents.passages import MIN_WORDS, overlaps, quotable
 from debate.agents.render import show_turns
 from debate.models.base import Completion, Draw, Message, Model, Sampling
@@ -296,7 +296,7 @@ class EvidenceFirstDebater:
         valid = [candidate for candidate in candidates if candidate.valid] or candidates
         if len(valid) == 1 or not self._model.capabilities.score:
             return valid[0]
-        gains = await asyncio.gather(*(self._gain(view, candidate.raw) for candidate in valid))
+        gains = await asyncio.gather(*(self._gain(view, split_thinking(candidate.raw)[0]) for candidate in valid))
         return valid[max(range(len(valid)), key=lambda index: (gains[index], -index))]
 
     async def _gain(self, view: View, text: str) -> float:
@@ -307,10 +307,13 @@ class EvidenceFirstDebater:
         return own - other
 
     def _candidate(self, view: View, quotes: Sequence[Quote], reply: str) -> Candidate:
-        argument = assemble(reply, quotes, view, self._limits.max_words)
+        said, thinking = split_thinking(reply)
+        argument = assemble(said, quotes, view, self._limits.max_words)
         flaws = self._limits.flaws(argument)
-        if repeats(reply):
+        if thinking and not said.strip():
+            flaws = (*flaws, "nothing but thinking")
+        if repeats(said):
             flaws = (*flaws, "repeats itself")
         if isinstance(argument.spans[-1], str) and not is_ended(argument.spans[-1]):
             flaws = (*flaws, "breaks off")
-        return Candidate(reply, argument, "", flaws)
+        return Candidate(reply, argument, thinking, flaws)

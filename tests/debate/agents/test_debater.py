@@ -158,6 +158,65 @@ def test_what_was_thought_before_an_unclosed_block_is_not_said() -> None:
     assert found.thinking == "I must lie here."
 
 
+SPEECH = "It was her: <quote>Ana shut the gate at noon.</quote>"
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "thought"),
+    [
+        ("<think>I must lie.</think> It was her.", "It was her.", "I must lie."),
+        ("<THINKING>\nI must lie.\n</Thinking>\nIt was her.", "It was her.", "I must lie."),
+        ("It was <reasoning>I must lie.</reasoning>her.", "It was her.", "I must lie."),
+        ("< scratchpad >I must lie.</ scratchpad >It was her.", "It was her.", "I must lie."),
+        ("It was her. <think>I must lie.", "It was her.", "I must lie."),
+        ("<think>I must lie.", "", "I must lie."),
+        ("I must lie.\n</think>\nIt was her.", "It was her.", "I must lie."),
+        ("<think>I <think>must</think> lie.</think> It was her.", "It was her.", "I\nmust\nlie."),
+        ("<think>I must <think> lie.</think>It was her.", "It was her.", "I must\nlie."),
+        ("<think></think>It was her.", "It was her.", ""),
+        ("I think <thinker>it was her.", "I think ‹thinker›it was her.", ""),
+    ],
+)
+def test_thinking_is_never_said(text: str, said: str, thought: str) -> None:
+    found = read(text)
+    assert found.argument.plain().strip() == said
+    assert found.thinking == thought
+    assert found.raw == text
+    assert found.flaws[0] == "no complete <argument> block"
+
+
+@pytest.mark.parametrize(
+    ("text", "thought"),
+    [
+        (f"<think>A draft: <argument>No.</argument></think>{GOOD}", "A draft: <argument>No.</argument>"),
+        (f"{GOOD}<think>Or <argument>No.</argument>", "Or <argument>No.</argument>"),
+        (f"<argument>It was her: <think>Hm.</think>{SPEECH.removeprefix('It was her: ')}</argument>", "Hm."),
+        (f"Hm. </think>{GOOD}", "Hm."),
+    ],
+)
+def test_the_argument_is_the_block_outside_the_thinking(text: str, thought: str) -> None:
+    found = read(text)
+    assert found.valid
+    assert found.argument == parse_argument(SPEECH, STORY, seat="B")
+    assert found.thinking == thought
+
+
+def test_a_block_in_the_thinking_is_said_only_if_there_is_nothing_else() -> None:
+    found = read(f"<think>A draft: {GOOD} Not bad.")
+    assert found.argument == parse_argument(SPEECH, STORY, seat="B")
+    assert found.flaws == ("no <argument> block outside its thinking",)
+    assert found.thinking == "A draft:\nNot bad."
+    assert read(f"<think>A draft: {GOOD}</think> I pass.").argument.plain().strip() == "I pass."
+
+
+@given(st.text(), st.sampled_from(["think", "Thinking", "REASONING", "scratchpad"]))
+def test_no_thought_is_said_whatever_it_is(said: str, name: str) -> None:
+    for text in (f"<{name}>secret</{name}>{said}", f"{said}<{name}>secret", f"secret</{name}>{said}"):
+        found = read(text)
+        assert "secret" not in found.argument.plain()
+        assert "secret" in found.thinking
+
+
 def debater(model: ScriptedModel) -> FreeDebater:
     return FreeDebater(model, name="p", prompts=Prompts(), limits=LIMITS, sampling=Sampling(100))
 

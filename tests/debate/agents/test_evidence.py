@@ -319,6 +319,25 @@ async def test_of_valid_drafts_the_one_of_highest_gain_is_kept() -> None:
     assert [draw.sample for draw in seen] == list(range(8))  # no two candidates share a draft
 
 
+async def test_thinking_is_neither_said_nor_scored() -> None:
+    scored: list[str] = []
+
+    def judge(messages: Messages, answer: str) -> float:
+        scored.append(messages[-1].content)
+        return score(messages, answer)
+
+    drafts = ["<think>I must lie. I must lie. I must lie.</think>She did it.", "<think>I must lie", "He did it."]
+    found = await debater(ScriptedModel(drafts, score=judge), drafts=2).candidates(ANA, Draw(), 1)
+    assert found[0].valid
+    assert found[0].argument.plain().endswith("She did it.")
+    assert found[0].thinking == "I must lie. I must lie. I must lie."
+    found = await debater(ScriptedModel(["<think>I must lie", "He did it."], score=judge)).candidates(ANA, Draw(), 1)
+    assert [one.flaws for one in found] == [("nothing but thinking",), ()]
+    found = await debater(ScriptedModel(drafts[::2], score=judge), drafts=2).candidates(ANA, Draw(), 1)
+    for text in (*scored, *(one.argument.plain() for one in found)):
+        assert "must lie" not in text
+
+
 async def test_a_loop_is_sampled_again() -> None:
     loop = "It was so and it was " * 3
     speech = await debater(ScriptedModel([loop, "She did it."], score=score)).argue(ANA, Draw())
