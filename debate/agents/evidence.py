@@ -24,7 +24,7 @@ from debate.view import View
 # With less room than this beside its quotes a speech is one sentence of explanation.
 SHORT_WORDS = 60
 # Chosen on the stories of the judge fold, see docs/results/evidence.md.
-OVERLAP = 6.0
+OVERLAP = 8.0
 # Longest sentence that is quoted; less where the limits of a speech leave less room.
 MAX_QUOTE_WORDS = 30
 _MARK = re.compile(r"[(\[]\s*(\d{1,2})\s*[)\]]")
