@@ -114,3 +114,31 @@ def test_control_strings_of_chat_templates_lose_their_power(tmp_path: Path) -> N
     for mark in ("<|im_end|>", "<|im_start|>", "[INST]", "[/INST]", "<s>", "</s>", "<start_of_turn>"):
         assert mark not in shown
     assert "x < y" in shown
+
+
+def test_digests_tell_which_template_changed(tmp_path: Path) -> None:
+    shipped = Prompts().digests
+    assert sorted(shipped) == sorted(path.stem for path in SHIPPED.glob("*.txt"))
+    text = (SHIPPED / "judge_letter.txt").read_text(encoding="utf-8")
+    assert folder(tmp_path, text, "judge_letter").digests == shipped
+    changed = folder(tmp_path, f"{text}\nThink twice.", "judge_letter").digests
+    assert {name for name in shipped if changed[name] != shipped[name]} == {"judge_letter"}
+
+
+def test_templates_are_what_they_were_when_the_folder_was_opened(tmp_path: Path) -> None:
+    prompts = folder(tmp_path, "=== user\nBefore.\n")
+    before = prompts.digests
+    assert folder(tmp_path, "=== user\nAfter, for sure.\n").fill("t") == [Message("user", "After, for sure.")]
+    assert prompts.fill("t") == [Message("user", "Before.")]
+    assert prompts.digests == before
+
+
+def test_check_wants_the_names_and_placeholders_of_the_shipped_templates(tmp_path: Path) -> None:
+    Prompts().check()
+    text = (SHIPPED / "judge_letter.txt").read_text(encoding="utf-8")
+    folder(tmp_path, text.replace("=== user", "=== user\nListen:"), "judge_letter").check()
+    with pytest.raises(PromptError, match=r"judge_letter\.txt.*missing \['question'\], unknown \['questoin'\]"):
+        folder(tmp_path, text.replace("{{question}}", "{{questoin}}"), "judge_letter").check()
+    (tmp_path / "judge_letter.txt").unlink()
+    with pytest.raises(PromptError, match=r"judge_leter\.txt.*would never be used.*judge_letter"):
+        folder(tmp_path, text, "judge_leter").check()
