@@ -9,7 +9,8 @@ import pytest
 
 from debate.errors import StoreError
 from debate.models.base import Usage
-from debate.store import SCHEMA_VERSION, CallRow, Store
+from debate.store import CallRow, Store
+from debate.store_file import SCHEMA_VERSION
 
 USED = Usage(10, 5, 3, 2)
 
