@@ -119,8 +119,9 @@ async def rank_by_asking(
 def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) -> Argument:
     """Splice verified quotes into what the model wrote around them.
 
-    ``[1]``, ``[2]``, ... in the reply are the places of the quotes. A reply without such marks is an explanation: the
-    answer is stated first, the quotes follow, then the explanation. Quotes that a marked reply leaves out come last.
+    ``[1]``, ``[2]``, ... in the reply are the places of the quotes. A reply without such marks explains the first
+    quote: the answer is stated, the quote follows, then the explanation, then the other quotes. Quotes that a marked
+    reply leaves out come last.
 
     Args:
         reply: What the model wrote.
@@ -137,13 +138,14 @@ def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) 
     used = [int(match[1]) for match in _MARK.finditer(reply) if 1 <= int(match[1]) <= len(evidence)]
     spans: list[str | Quote | Name] = []
     if not used:
-        spans.append(f"{view.own_answer} ")
-        for index, quote in enumerate(evidence):
-            spans += [quote, " "] if index == 0 else ["And: ", quote, " "]
-        room = max_words - Argument(tuple(spans)).words
+        others = [part for quote in evidence[1:] for part in (" The story also says: ", quote)]
+        room = max_words - Argument((view.own_answer, " ", *evidence[:1], *others)).words
         text = parse_argument(cut_at_sentence(reply, room), None, seat=view.seat)
+        spans = [f"{view.own_answer} ", *evidence[:1]]
+        if text.spans:
+            spans.append(" ")
         spans += [span.text if isinstance(span, Quote) else span for span in text.spans]
-        return Argument(_merge(spans))
+        return Argument(_merge([*spans, *others]))
     position, seen = 0, set()
     for match in _MARK.finditer(reply):
         number = int(match[1])
@@ -259,12 +261,13 @@ class EvidenceFirstDebater:
         return speak(await self.candidates(view, draw, 1), self._limits)
 
     def _ask_for_text(self, view: View, quotes: Sequence[Quote]) -> list[Message]:
-        """Ask for one sentence where there is room for no more beside the quotes, else for an argument around them."""
+        """Ask for a sentence on the first quote where there is room for no more, else for an argument around all."""
         listed = "\n".join(f'Evidence [{number}]: "{_unquote(quote.text)}"' for number, quote in enumerate(quotes, 1))
         taken = Argument((view.own_answer, " ", *quotes)).words
         if self._limits.max_words - taken < SHORT_WORDS:
+            first = listed.partition("\n")[0]
             return self._prompts.fill(
-                "evidence_write", question=view.question, own_answer=view.own_answer, evidence=listed
+                "evidence_write", question=view.question, own_answer=view.own_answer, evidence=first
             )
         return self._prompts.fill(
             "evidence_argue",
@@ -314,6 +317,6 @@ class EvidenceFirstDebater:
             flaws = (*flaws, "nothing but thinking")
         if repeats(said):
             flaws = (*flaws, "repeats itself")
-        if isinstance(argument.spans[-1], str) and not is_ended(argument.spans[-1]):
+        if said.strip() and not is_ended(_MARK.sub("", _whole_sentences(said))):
             flaws = (*flaws, "breaks off")
         return Candidate(reply, argument, thinking, flaws)

@@ -134,15 +134,15 @@ ANA_SHUT, DOG = "<v_quote>Ana shut the gate at noon.</v_quote>", "<v_quote>The d
 @pytest.mark.parametrize(
     ("reply", "shown"),
     [
-        ("She did it. So said.", f"It was Ana. {ANA_SHUT} And: {DOG} She did it. So said."),
-        ("", f"It was Ana. {ANA_SHUT} And: {DOG}"),
+        ("She did it. So said.", f"It was Ana. {ANA_SHUT} She did it. So said. The story also says: {DOG}"),
+        ("", f"It was Ana. {ANA_SHUT} The story also says: {DOG}"),
         ("First [1], then [2] shows it.", f"First {ANA_SHUT}, then {DOG} shows it."),
         ("[2] came before ( 1 ).", f"{DOG} came before {ANA_SHUT}."),
         ("See [1]. And [1] again.", f"See {ANA_SHUT}. And  again. {DOG}"),
         ("See [2].", f"See {DOG}. {ANA_SHUT}"),
-        ("See [0] and [3] and (12).", f"It was Ana. {ANA_SHUT} And: {DOG} See [0] and [3] and (12)."),
+        ("See [0] and [3] and (12).", f"It was Ana. {ANA_SHUT} See [0] and [3] and (12). The story also says: {DOG}"),
         ("See [1] and [7].", f"See {ANA_SHUT} and [7]. {DOG}"),
-        ("She did it. He was al", f"It was Ana. {ANA_SHUT} And: {DOG} She did it."),
+        ("She did it. He was al", f"It was Ana. {ANA_SHUT} She did it. The story also says: {DOG}"),
     ],
 )
 def test_quotes_are_spliced_in(reply: str, shown: str) -> None:
@@ -259,10 +259,7 @@ async def test_the_strongest_sentences_are_quoted() -> None:
     assert [quote.text for quote in spoken.argument.quotes] == [EVIDENCE[0].text, EVIDENCE[1].text]
     assert all(quote.verified for quote in spoken.argument.quotes)
     assert prompts == [
-        (
-            "Question: Who shut the gate?\nYour answer: It was Ana.\n"
-            'Evidence [1]: "Ana shut the gate at noon."\nEvidence [2]: "The dog slept on the step."'
-        )
+        'Question: Who shut the gate?\nYour answer: It was Ana.\nEvidence [1]: "Ana shut the gate at noon."'
     ]
 
 
