@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from debate.errors import FoldError, SourceError
 from debate.question import Fold, Question
-from debate.sources import leval, nyu, quality, questions, shipped
+from debate.sources import dossiers, leval, nyu, quality, questions, shipped
 from debate.sources.rows import hint, listed
 from debate.sources.select import select
 
@@ -25,6 +25,7 @@ class _Kind(NamedTuple):
 
 _KINDS: dict[str, _Kind] = {
     "shipped": _Kind(lambda rest, source, _: shipped.load_questions(rest, source), "shipped:stories"),
+    "dossiers": _Kind(dossiers.load_questions, "dossiers:N?seed=S", dossiers.OPTIONS),
     "quality": _Kind(quality.load_questions, "quality:FILE", quality.OPTIONS),
     "leval": _Kind(lambda rest, source, _: leval.load_questions(rest, source), "leval:FILE"),
     "nyu": _Kind(lambda rest, source, _: nyu.load_questions(rest, source), "nyu:FILE"),
@@ -36,9 +37,10 @@ def load(source: str) -> Sequence[Question]:
     """Load the questions of a source.
 
     Args:
-        source: ``shipped:stories``, ``quality:FILE``, ``leval:FILE``, ``nyu:FILE`` or ``questions:FILE``. FILE is a
-            path, an http(s) URL or ``hub:OWNER/DATASET/FILE``, packed with gzip or not. Options follow the last ``?``
-            as ``key=value&key=value``, so a FILE that holds a ``?`` itself is given with another ``?`` at its end.
+        source: ``shipped:stories``, ``dossiers:N?seed=S``, ``quality:FILE``, ``leval:FILE``, ``nyu:FILE`` or
+            ``questions:FILE``. N is how many stories to generate. FILE is a path, an http(s) URL or
+            ``hub:OWNER/DATASET/FILE``, packed with gzip or not. Options follow the last ``?`` as
+            ``key=value&key=value``, so a FILE that holds a ``?`` itself is given with another ``?`` at its end.
 
     Returns:
         One or more questions with unique ids.
