@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
+
+from debate.errors import ModelError
 
 MessageRole = Literal["system", "user", "assistant"]
 
@@ -104,8 +107,9 @@ class Choice:
     """Next-token probabilities over given choices.
 
     Attributes:
-        probabilities: Over the choices, normalised to sum 1.
-        mass: Probability of all choices together before normalising, in [0, 1].
+        probabilities: Over the choices, normalised to sum 1. Where ``mass`` is 0 they are uniform and say nothing.
+        mass: Probability of all choices together before normalising, in [0, 1]. 0 means that the choices had no
+            probability, or less than the server tells.
         usage: Tokens.
     """
 
@@ -150,6 +154,23 @@ class Capabilities:
     context: int | None = None
 
 
+class ShortReplyError(ModelError):
+    """A server gave fewer samples than it was asked for.
+
+    Attributes:
+        completions: What it gave, at least one: it is paid for.
+    """
+
+    def __init__(self, message: str, completions: Sequence[Completion]) -> None:
+        super().__init__(message)
+        self.completions = completions
+
+
+def estimate_tokens(messages: Messages) -> int:
+    """Estimate a prompt's tokens, rounded up: a token for every three characters, and four a message."""
+    return sum(math.ceil(len(message.content) / 3) + 4 for message in messages)
+
+
 class Model(Protocol):
     """A language model.
 
@@ -185,6 +206,7 @@ class Model(Protocol):
 
         Raises:
             ContextError: Prompt and reply exceed the context.
+            ShortReplyError: There are fewer replies; it holds those that there are.
             ModelError: The call failed for good.
         """
         ...

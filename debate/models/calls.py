@@ -8,12 +8,23 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from debate.errors import ModelError
-from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Model, Sampling, Scores, Usage
+from debate.models.base import (
+    Capabilities,
+    Choice,
+    Completion,
+    Draw,
+    Messages,
+    Model,
+    Sampling,
+    Scores,
+    ShortReplyError,
+    Usage,
+)
 from debate.models.limits import Meter
 from debate.store import CallRow, Store
 
 Reply = tuple[str, Usage]
-# Given the positions of the keys to ask for, makes one request and returns their replies as JSON.
+# Given the positions of the keys to ask for, makes one request and returns the replies to the first of them, as JSON.
 Ask = Callable[[Sequence[int]], Awaitable[Sequence[Reply]]]
 
 
@@ -90,7 +101,17 @@ class LoggedModel:
 
         async def ask(positions: Sequence[int]) -> list[Reply]:
             wanted = [draws[position] for position in positions]
-            completions = await self._model.sample(messages, draws=wanted, sampling=sampling)
+            completions: Sequence[Completion]
+            try:
+                completions = await self._model.sample(messages, draws=wanted, sampling=sampling)
+            except ShortReplyError as error:
+                completions = error.completions
+            else:
+                if len(completions) != len(wanted):
+                    raise ModelError(
+                        f"{self.name} gave {len(completions)} replies to a request for {len(wanted)}; report this "
+                        "engine"
+                    )
             return [(json.dumps({"text": reply.text, "finish": reply.finish}), reply.usage) for reply in completions]
 
         how = [sampling.max_tokens, float(sampling.temperature), float(sampling.top_p), list(sampling.stop)]
@@ -175,19 +196,20 @@ class LoggedModel:
     async def _request(
         self, operation: str, keys: Sequence[str], positions: Sequence[int], ask: Ask
     ) -> dict[str, CallRow]:
-        with self._meter.calling(len(keys)):
-            replies = await ask(positions)
-        if len(replies) != len(keys):
-            raise ModelError(
-                f"{self.name} gave {len(replies)} replies to a request for {len(keys)}; report this engine"
-            )
-        rows = [
-            CallRow(key, operation, self.name, reply, usage) for key, (reply, usage) in zip(keys, replies, strict=True)
-        ]
-        self._meter.count(self.name, sum((row.usage for row in rows), start=Usage()), calls=len(rows))
-        if self._store is not None:
-            await self._store.add_calls(rows)
-        return {row.key: row for row in rows}
+        """Ask until every key has its row: what a short reply left out is asked for again, once the rest is kept."""
+        found: dict[str, CallRow] = {}
+        while len(found) < len(keys):
+            missing = keys[len(found) :]
+            with self._meter.calling(len(missing)):
+                replies = await ask(positions[len(found) :])
+            rows = [CallRow(key, operation, self.name, *reply) for key, reply in zip(missing, replies, strict=False)]
+            if not rows:
+                raise ModelError(f"{self.name} gave no reply to a request for {len(missing)}; report this engine")
+            self._meter.count(self.name, sum((row.usage for row in rows), start=Usage()), calls=len(rows))
+            if self._store is not None:
+                await self._store.add_calls(rows)
+            found |= {row.key: row for row in rows}
+        return found
 
 
 async def _share(task: asyncio.Task[dict[str, CallRow]]) -> dict[str, CallRow]:

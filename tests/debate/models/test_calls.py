@@ -9,9 +9,20 @@ from pathlib import Path
 import pytest
 
 from debate.errors import BudgetError, ConfigError, ModelError
-from debate.models.base import Capabilities, Choice, Completion, Draw, Message, Messages, Sampling, Scores, Usage
+from debate.models.base import (
+    Capabilities,
+    Choice,
+    Completion,
+    Draw,
+    Message,
+    Messages,
+    Sampling,
+    Scores,
+    ShortReplyError,
+    Usage,
+)
 from debate.models.calls import LoggedModel, call_keys
-from debate.models.limits import Budget, Meter, Price
+from debate.models.limits import Budget, Meter, Price, Slots
 from debate.models.scripted import ScriptedModel
 from debate.store import Store
 
@@ -196,6 +207,54 @@ async def test_a_short_reply_is_an_error() -> None:
     model = LoggedModel(Slow(short=True), None, meter())
     with pytest.raises(ModelError, match="gave 1 replies to a request for 2"):
         await model.sample(PROMPT, draws=Draw().take(2), sampling=SAMPLING)
+
+
+async def test_what_a_short_reply_gave_is_kept_though_the_rest_fails(tmp_path: Path) -> None:
+    class Short(Slow):
+        async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+            if self.asked:
+                raise ModelError("told to fail")
+            raise ShortReplyError("two", (await super().sample(messages, draws=draws, sampling=sampling))[:2])
+
+    store, seen, whole = Store(tmp_path / "run.sqlite"), meter(), Slow()
+    draws = Draw().take(5)
+    with pytest.raises(ModelError, match="told to fail"):
+        await LoggedModel(Short(), store, seen).sample(PROMPT, draws=draws, sampling=SAMPLING)
+    assert seen.total().calls == store.usage()["scripted/slow"].calls == 2
+    replies = await LoggedModel(whole, store, seen).sample(PROMPT, draws=draws, sampling=SAMPLING)
+    assert whole.asked == [draws[2:]]
+    assert [reply.text[-1] for reply in replies] == ["0", "1", "2", "3", "4"]
+    store.close()
+
+
+async def test_slots_are_shared_and_can_be_lowered() -> None:
+    slots, running, most = Slots(4), 0, []
+
+    async def hold(gate: asyncio.Event) -> None:
+        nonlocal running
+        async with slots:
+            running += 1
+            most.append(running)
+            await gate.wait()
+            running -= 1
+
+    first, then = asyncio.Event(), asyncio.Event()
+    held = [asyncio.create_task(hold(first)) for _ in range(4)]
+    await asyncio.sleep(0)
+    held += [asyncio.create_task(hold(then)) for _ in range(6)]
+    held.pop().cancel()
+    slots.lower(2)
+    slots.lower(3)  # more than there are
+    assert running == 4
+    most.clear()
+    first.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert running == 2
+    then.set()
+    await asyncio.gather(*held)
+    assert len(most) == 5
+    assert max(most) == 2
 
 
 async def test_max_calls_is_never_passed_and_counts_earlier_sessions(tmp_path: Path) -> None:
