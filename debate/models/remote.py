@@ -7,11 +7,25 @@ import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from debate.errors import ContextError, DissoiError, ModelAccessError, ModelError
-from debate.models.base import Capabilities, Choice, Completion, Draw, Message, Messages, Sampling, Scores, Usage
+from debate.models.base import (
+    Capabilities,
+    Choice,
+    Completion,
+    Draw,
+    Message,
+    Messages,
+    Sampling,
+    Scores,
+    ShortReplyError,
+    Usage,
+    estimate_tokens,
+)
+from debate.models.letters import TokenProbability, choice_probabilities
+from debate.models.limits import Slots
 
 if TYPE_CHECKING:
     import httpx2
@@ -19,10 +33,12 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 OPENAI_URL = "https://api.openai.com/v1"
+REASONING_TOKENS = 8192
 
 _TOP_LOGPROBS = 20
 _MOST_SAMPLES = 128  # the most that a server takes as ``n``
 _MOST_STOPS = 4
+_DECLARE = "declare `logprobs: false` in its capabilities to judge by vote"
 _KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
 
 
@@ -77,54 +93,6 @@ def wire_messages(messages: Messages, *, system_role: bool) -> list[Message]:
     return merged
 
 
-class TokenProbability(NamedTuple):
-    """One of the likeliest first tokens of a reply."""
-
-    token: str
-    probability: float
-
-
-def choice_probabilities(tokens: Sequence[TokenProbability], choices: Sequence[str]) -> tuple[tuple[float, ...], float]:
-    """Sum the probabilities of each choice over its token forms (``A``, `` A``).
-
-    A choice that is not among the listed tokens is less likely than each of them: it gets that bound, provided that the
-    bound is small beside the listed choices; a short list says too little.
-
-    Args:
-        tokens: The likeliest first tokens.
-        choices: Short texts.
-
-    Returns:
-        Probabilities over the choices, normalised to sum 1, and their mass.
-
-    Raises:
-        ValueError: The tokens do not say how likely the choices are; the message says why.
-    """
-    shown = ", ".join(f"{token!r} {probability:.3g}" for token, probability in tokens[:5])
-    total = math.fsum(probability for _token, probability in tokens)
-    if not tokens or not total <= 1.01:
-        raise ValueError(f"the token probabilities sum to {total:.3g}, which is no distribution ({shown})")
-    sums = dict.fromkeys(choices, 0.0)
-    listed = set()
-    for token, probability in tokens:
-        text = token.strip(" \t\n\u2581\u0120")  # two tokenizers write a leading space as U+2581 and U+0120
-        if text in sums:
-            listed.add(text)
-            sums[text] += probability
-    mass = math.fsum(sums.values())
-    if mass <= 0:
-        raise ValueError(
-            f"none of the choices {', '.join(choices)} is among the {len(tokens)} likeliest tokens ({shown})"
-        )
-    bound = max(0.0, min(1 - total, *(probability for _token, probability in tokens)))
-    for choice in set(choices) - listed:
-        if bound > 0.01 * mass:
-            raise ValueError(f"the choice {choice} is not among the {len(tokens)} likeliest tokens ({shown})")
-        sums[choice] = bound
-    whole = math.fsum(sums.values())
-    return tuple(sums[choice] / whole for choice in choices), min(1.0, whole)
-
-
 class RemoteModel:
     """A model behind an OpenAI-compatible server.
 
@@ -139,6 +107,7 @@ class RemoteModel:
         api_key: The key; a server of one's own may need none.
         capabilities: What the model can do, see ``known_capabilities``.
         concurrency: Most requests at a time.
+        slots: Shared with other models of the same server: most requests at a time of all of them. None for its own.
         timeout_s: Seconds without news from the server until a request counts as failed.
         max_retries: Retries of a request.
         reasoning_tokens: Room for hidden reasoning that a reasoning model gets on top of a reply's ``max_tokens``.
@@ -157,13 +126,16 @@ class RemoteModel:
         api_key: str | None,
         capabilities: Capabilities,
         concurrency: int = 32,
+        slots: Slots | None = None,
         timeout_s: float = 120,
         max_retries: int = 6,
-        reasoning_tokens: int = 8192,
+        reasoning_tokens: int = REASONING_TOKENS,
         key_variable: str = "OPENAI_API_KEY",
     ) -> None:
         self.name = name
         self.digest = f"remote:{model}"  # not the server's address: a resumed run may go on elsewhere
+        if capabilities.reasoning and reasoning_tokens != REASONING_TOKENS:
+            self.digest += f":{reasoning_tokens}"
         self.capabilities = capabilities
         self._model = model
         self._base_url = base_url or OPENAI_URL
@@ -175,7 +147,8 @@ class RemoteModel:
         self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._reasoning_tokens = reasoning_tokens
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = slots or Slots(concurrency)
+        self._stopped = False
         self._client: openai.AsyncOpenAI | None = None
 
     async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
@@ -184,7 +157,13 @@ class RemoteModel:
         size = _MOST_SAMPLES if self.capabilities.n else 1
         sizes = [min(size, len(draws) - start) for start in range(0, len(draws), size)]
         parts = await asyncio.gather(*(self._sample_once(messages, n, sampling) for n in sizes))
-        return [completion for part in parts for completion in part]
+        completions = [completion for part in parts for completion in part]
+        if len(completions) < len(draws):
+            raise ShortReplyError(
+                f"model {self.name} returned {len(completions)} of {len(draws)} samples asked for; declare `n: false`",
+                completions,
+            )
+        return completions
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
         """Give the probability that the reply begins with each choice, from the likeliest first tokens."""
@@ -199,9 +178,7 @@ class RemoteModel:
         response = await self._complete(messages, options)
         reported = response.choices[0].logprobs
         if reported is None or not reported.content:
-            raise ModelError(
-                f"model {self.name} returned no log-probabilities; declare `logprobs: false` for it to judge by vote"
-            )
+            raise ModelError(f"model {self.name} returned no log-probabilities; {_DECLARE}")
         first = reported.content[0]
         entries = list(first.top_logprobs or [])
         if first.token not in {entry.token for entry in entries}:
@@ -212,7 +189,7 @@ class RemoteModel:
         try:
             probabilities, mass = choice_probabilities(tokens, choices)
         except ValueError as error:
-            raise ModelError(f"model {self.name}: {error}; reword the prompt or judge by vote") from None
+            raise ModelError(f"model {self.name}: {error}; {_DECLARE}") from None
         return Choice(probabilities, mass, self._usage(response, messages, 1))
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:  # noqa: ARG002 - the interface
@@ -220,8 +197,12 @@ class RemoteModel:
         raise ModelError(f"model {self.name} does not score given texts (chat completions cannot); use a local model")
 
     def count_tokens(self, messages: Messages) -> int:
-        """Estimate the prompt's tokens, rounded up: a token for every three characters, and four a message."""
-        return sum(math.ceil(len(message.content) / 3) + 4 for message in messages)
+        """Estimate the prompt's tokens, see ``estimate_tokens``."""
+        return estimate_tokens(messages)
+
+    def stop(self) -> None:
+        """Send no more requests: those that wait for a slot fail, those in flight are finished."""
+        self._stopped = True
 
     async def close(self) -> None:
         """Close the connections."""
@@ -246,12 +227,8 @@ class RemoteModel:
             options["n"] = n
         response = await self._complete(messages, options)
         choices = sorted(response.choices, key=lambda choice: choice.index or 0)[:n]
-        if len(choices) < n:
-            raise ModelError(
-                f"model {self.name} returned {len(choices)} of {n} samples asked for in one request; declare `n: false`"
-            )
         texts = [_text(choice.message.content if choice.message else None, sampling.stop) for choice in choices]
-        usages = _shares(self._usage(response, messages, sum(math.ceil(len(text) / 3) for text in texts)), n)
+        usages = _shares(self._usage(response, messages, sum(math.ceil(len(text) / 3) for text in texts)), len(texts))
         return [
             Completion(text, _finish(choice.finish_reason), usage)
             for text, choice, usage in zip(texts, choices, usages, strict=True)
@@ -263,6 +240,8 @@ class RemoteModel:
         from openai.types.chat import ChatCompletion
 
         async with self._slots:
+            if self._stopped:
+                raise ModelError(f"model {self.name} was closed before this call; resume the run to make it")
             if self._client is None:
                 self._client = self._connect()
             create: Callable[..., Awaitable[object]] = self._client.chat.completions.create
@@ -328,13 +307,14 @@ class RemoteModel:
         who = f"model {self.name} at {self._where()}"
         if isinstance(error, openai.APIStatusError):
             return self._explain_status(error, who)
-        if isinstance(error, openai.APITimeoutError):
-            return ModelError(f"{who}: no answer within {self._timeout_s:g} s, after {self._max_retries} retries")
-        if isinstance(error.__cause__, httpx2.ConnectError):
+        # The SDK counts a host that does not even take the connection among the timeouts.
+        if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
             return ModelAccessError(
                 f"{who}: cannot connect, after {self._max_retries} retries; check the server and the base URL "
                 "(OPENAI_BASE_URL)"
             )
+        if isinstance(error, openai.APITimeoutError):
+            return ModelError(f"{who}: no answer within {self._timeout_s:g} s, after {self._max_retries} retries")
         cause = self._clean(str(error.__cause__ or error))
         return ModelError(f"{who}: the call failed, after {self._max_retries} retries: {cause}")
 

@@ -13,16 +13,11 @@ from pathlib import Path
 import pytest
 
 from debate.errors import ContextError, DissoiError, ModelAccessError, ModelError
-from debate.models.base import Capabilities, Draw, Message, Sampling, Usage
+from debate.models.base import Capabilities, Draw, Message, Sampling, ShortReplyError, Usage
 from debate.models.calls import LoggedModel
+from debate.models.letters import TokenProbability, choice_probabilities
 from debate.models.limits import Budget, Meter
-from debate.models.remote import (
-    RemoteModel,
-    TokenProbability,
-    choice_probabilities,
-    known_capabilities,
-    wire_messages,
-)
+from debate.models.remote import RemoteModel, known_capabilities, wire_messages
 from debate.store import Store
 from tests.servers import ChatServer, chat_server_fixture, running_chat_server
 
@@ -126,6 +121,27 @@ async def test_reasoning_models_get_what_they_take(connect: Connect, chat_server
     assert set(chat_server.report()["last"]["o4-mini"]) == {"model", "messages", "max_completion_tokens"}
 
 
+async def test_room_for_reasoning_is_added(chat_server: ChatServer) -> None:
+    models = [
+        RemoteModel(
+            "openai/o3-mini",
+            model="o3-mini",
+            base_url=chat_server.base_url,
+            api_key=chat_server.api_key,
+            capabilities=known_capabilities("o3-mini"),
+            reasoning_tokens=room,
+        )
+        for room in (8192, 100)
+    ]
+    rooms = []
+    for model in models:
+        await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
+        await model.close()
+        rooms.append(chat_server.report()["last"]["o3-mini"]["max_completion_tokens"])
+    assert rooms == [200 + 8192, 200 + 100]
+    assert models[0].digest != models[1].digest  # less room may cut a reply
+
+
 async def test_servers_that_want_alternating_turns_get_them(connect: Connect) -> None:
     messages = [*JUDGE, Message("user", "More."), Message("assistant", "Hm."), Message("user", "Well?")]
     async with connect("strict", Capabilities(system_role=False)) as model:
@@ -182,7 +198,7 @@ async def test_passing_faults_are_retried(connect: Connect, chat_server: ChatSer
         ("truncated", 1, (ModelError, "broken JSON")),
         ("object", 1, (ModelError, "without choices")),
         ("empty", 1, (ModelError, "without choices")),
-        ("short-n", 1, (ModelError, "returned 1 of 2 samples .*declare `n: false`")),
+        ("short-n", 1, (ShortReplyError, "returned 1 of 2 samples .*declare `n: false`")),
     ],
 )
 async def test_lasting_faults_are_named(
@@ -203,15 +219,48 @@ async def test_lasting_faults_are_named(
     ("fault", "words"),
     [
         ("no-logprobs", "no log-probabilities; declare `logprobs: false`"),
-        ("no-letters", "none of the choices A, B is among the 14 likeliest tokens"),
-        ("zero-logprobs", "sum to 18, which is no distribution"),
+        ("zero-logprobs", "sum to 18, which is no distribution .*declare `logprobs: false`"),
         ("empty", "without choices"),
     ],
 )
-async def test_missing_letters_are_named(connect: Connect, fault: str, words: str) -> None:
+async def test_missing_logprobs_are_named(connect: Connect, fault: str, words: str) -> None:
     async with connect(f"fault-{fault}") as model:
         with pytest.raises(ModelError, match=words):
             await model.choose(JUDGE, ("A", "B"))
+
+
+async def test_a_reply_without_the_letters_is_a_finished_call(
+    connect: Connect, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "run.sqlite")
+    meter = Meter(Budget(), {})
+    before = chat_server.calls("fault-no-letters")
+    async with connect("fault-no-letters") as remote:
+        model = LoggedModel(remote, store, meter)
+        choice = await model.choose(JUDGE, ("A", "B"))
+        assert (choice.probabilities, choice.mass) == ((0.5, 0.5), 0.0)
+        assert await model.choose(JUDGE, ("A", "B")) == choice
+    assert chat_server.calls("fault-no-letters") - before == 1
+    assert (meter.total().calls, meter.total().replayed) == (1, 1)
+    assert meter.total().tokens == store.usage()["openai/fault-no-letters"].tokens == choice.usage
+    assert choice.usage.tokens_in > 0
+    store.close()
+
+
+async def test_what_a_short_reply_left_out_is_asked_for_again(
+    connect: Connect, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "run.sqlite")
+    meter = Meter(Budget(), {})
+    before = chat_server.calls("fault-short-n")
+    async with connect("fault-short-n") as remote:
+        replies = await LoggedModel(remote, store, meter).sample(DEBATE, draws=Draw().take(3), sampling=SAMPLING)
+    assert ["<argument>" in reply.text for reply in replies] == [True] * 3
+    assert chat_server.calls("fault-short-n") - before == 3  # it gives one sample, whatever it is asked for
+    assert meter.total().calls == store.usage()["openai/fault-short-n"].calls == 3
+    characters = sum(len(message.content) for message in DEBATE) + 1
+    assert meter.total().tokens.tokens_in == 3 * math.ceil(characters / 4)  # each request paid for the prompt
+    store.close()
 
 
 async def test_a_sure_judge_is_no_fault(connect: Connect) -> None:
@@ -248,6 +297,21 @@ async def test_an_unreachable_server_is_named(connect: Connect) -> None:
             with pytest.raises(ModelAccessError, match=r"cannot connect, after 1 retries.*OPENAI_BASE_URL") as caught:
                 await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
     assert "name:word" not in str(caught.value)
+
+
+async def test_a_silent_host_is_named(connect: Connect) -> None:
+    with contextlib.ExitStack() as open_sockets:
+        host = open_sockets.enter_context(socket.socket())
+        host.bind(("127.0.0.1", 0))
+        host.listen(0)  # it accepts nothing: once its queue is full, connections get no answer at all
+        for _ in range(8):
+            waiting = open_sockets.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(host.getsockname())
+        base_url = f"http://127.0.0.1:{host.getsockname()[1]}/v1"
+        async with connect("any", base_url=base_url, timeout_s=0.3, max_retries=0) as model:
+            with pytest.raises(ModelAccessError, match="cannot connect, after 0 retries"):
+                await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
 
 
 @pytest.mark.parametrize("api_key", [None, ""])
@@ -307,8 +371,9 @@ def test_choice_probabilities() -> None:
     probabilities, mass = choice_probabilities(tokens, ("A", "B"))
     assert probabilities == pytest.approx((0.75, 0.25))
     assert mass == pytest.approx(0.8)
-    with pytest.raises(ValueError, match="choice B is not among the 1 likeliest"):
-        choice_probabilities([TokenProbability("A", 0.6)], ("A", "B"))
+    # B may be as likely as 0.4, so the list says nothing of which is likelier; nor does one without letters.
+    assert choice_probabilities([TokenProbability("A", 0.6)], ("A", "B")) == ((0.5, 0.5), 0)
+    assert choice_probabilities([TokenProbability("The", 0.9)], ("A", "B", "C", "D")) == ((0.25,) * 4, 0)
     for broken in ([], [TokenProbability("A", math.nan)]):
         with pytest.raises(ValueError, match="no distribution"):
             choice_probabilities(broken, ("A", "B"))
