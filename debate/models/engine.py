@@ -304,9 +304,10 @@ class Engine:
             probabilities = torch.softmax(logits[-1].float(), -1)
             values = [float(probabilities[tokens].sum()) for tokens in forms]
             mass = sum(values)
-            if not mass > 0:  # not a number, or none of the choices has any probability
+            if not mass >= 0:  # not a number
                 raise ModelError(f"choices {request.choices} have probability {mass}; the verdict is undefined")
-            answer.give(Choice(tuple(value / mass for value in values), min(mass, 1.0), Usage(len(prompt), 1)))
+            shares = tuple(value / mass if mass else 1 / len(values) for value in values)
+            answer.give(Choice(shares, min(mass, 1.0), Usage(len(prompt), 1)))
 
         met = self._runner.store.met(prompt)
         self._rows.append(Row(prompt, 1, keep=False, done=done, failed=answer.fail, met=met))

@@ -13,10 +13,14 @@ from pydantic import Field
 
 from debate.config import NOT_IN_DIGEST, Config
 from debate.errors import ConfigError
-from debate.models.base import Capabilities, Messages, Model
+from debate.models.base import Capabilities, Messages, Model, estimate_tokens
 from debate.models.calls import LoggedModel
-from debate.models.limits import Meter
+from debate.models.limits import Meter, Slots
+from debate.models.remote import OPENAI_URL, REASONING_TOKENS, RemoteModel, known_capabilities
 from debate.store import Store
+
+# How long a call in flight may take to end when a run stops; a server's model may take as long as its timeout.
+GRACE_S = 10.0
 
 
 class CapabilitiesConfig(Config):
@@ -40,10 +44,18 @@ class ModelConfig(Config):
     base_url: str | None = Field(
         None, description="an OpenAI-compatible server; default OPENAI_BASE_URL", json_schema_extra=NOT_IN_DIGEST
     )
-    concurrency: int = Field(32, ge=1, description="requests in flight at a server", json_schema_extra=NOT_IN_DIGEST)
+    concurrency: int = Field(
+        32,
+        ge=1,
+        description="requests in flight at its server; of several models of one server the lowest holds for all",
+        json_schema_extra=NOT_IN_DIGEST,
+    )
     timeout_s: float = Field(120, gt=0, description="seconds to wait for a reply", json_schema_extra=NOT_IN_DIGEST)
     max_retries: int = Field(6, ge=0, description="the SDK's retries of a request", json_schema_extra=NOT_IN_DIGEST)
     capabilities: CapabilitiesConfig = Field(CapabilitiesConfig(), description="what it can do, where not known")
+    reasoning_tokens: int = Field(
+        REASONING_TOKENS, ge=0, description="room for a reasoning model's hidden tokens, beside its reply's max_tokens"
+    )
     dtype: Literal["auto", "float32", "bfloat16"] = Field("auto", description="number type of a local model")
     device: str = Field("auto", description="device of a local model: auto, cpu, cuda, cuda:1")
     reproducible: bool = Field(
@@ -104,7 +116,7 @@ def open_model(config: ModelConfig) -> Model:
     """
     kind = kind_of(config.name)
     if kind == "remote":
-        return _open_remote(config)
+        return _open_remote(config, None)
     if kind == "scripted":
         return _open_scripted(config.name)
     from debate.models.local import LocalModel
@@ -127,34 +139,40 @@ def check_access(config: ModelConfig) -> None:
         config: Which model.
 
     Raises:
-        ConfigError: It names a scripted model that cannot be imported.
+        ConfigError: It names a scripted model that cannot be imported, or a device that this machine does not have.
         ModelAccessError: Its key is missing.
     """
     if kind_of(config.name) in {"remote", "scripted"}:
         open_model(config)
+    elif config.device not in {"auto", "cpu"}:
+        from debate.models.local import find_device
+
+        find_device(config.device, config.name)
 
 
 def capabilities_of(config: ModelConfig) -> Capabilities:
     """Return what a remote model can do: what is known of it, then what the configuration declares."""
-    from debate.models.remote import known_capabilities
-
     declared = {name: value for name, value in config.capabilities.model_dump().items() if value is not None}
     known = known_capabilities(config.name)
     return Capabilities(**({name: getattr(known, name) for name in Capabilities.__dataclass_fields__} | declared))
 
 
-def _open_remote(config: ModelConfig) -> Model:
-    from debate.models.remote import RemoteModel
+def _base_url(config: ModelConfig) -> str:
+    return config.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
 
+
+def _open_remote(config: ModelConfig, slots: Slots | None) -> RemoteModel:
     return RemoteModel(
         config.name,
         model=config.name.partition("/")[2],
-        base_url=config.base_url or os.environ.get("OPENAI_BASE_URL"),
+        base_url=_base_url(config),
         api_key=os.environ.get("OPENAI_API_KEY"),
         capabilities=capabilities_of(config),
         concurrency=config.concurrency,
+        slots=slots,
         timeout_s=config.timeout_s,
         max_retries=config.max_retries,
+        reasoning_tokens=config.reasoning_tokens,
     )
 
 
@@ -171,17 +189,24 @@ def _open_scripted(name: str) -> Model:
 
 
 class Models:
-    """The models of a run, each opened once, with the run's call log and meter.
+    """The models of a run, each opened once, with the run's call log and meter; those of one server share its slots.
 
     Args:
         store: Where calls are kept, or None.
         meter: Counts calls against the budget.
+
+    Attributes:
+        grace_s: Seconds that ``close`` waits at most: the longest timeout of the remote models that are open, and 10
+            for others.
     """
 
     def __init__(self, store: Store | None, meter: Meter) -> None:
         self._store = store
         self._meter = meter
         self._open: dict[str, LoggedModel] = {}
+        self._remote: list[RemoteModel] = []
+        self._slots: dict[str, Slots] = {}
+        self.grace_s = 0.0
 
     def get(self, config: ModelConfig) -> LoggedModel:
         """Return the model of a configuration, opened if it is not yet.
@@ -192,39 +217,53 @@ class Models:
         """
         key = config.model_dump_json()
         if key not in self._open:
-            self._open[key] = LoggedModel(open_model(config), self._store, self._meter)
+            remote = kind_of(config.name) == "remote"
+            model = self._get_remote(config) if remote else open_model(config)
+            self._open[key] = LoggedModel(model, self._store, self._meter)
+            self.grace_s = max(self.grace_s, config.timeout_s if remote else GRACE_S)
         return self._open[key]
+
+    def _get_remote(self, config: ModelConfig) -> Model:
+        slots = self._slots.setdefault(_base_url(config).rstrip("/"), Slots(config.concurrency))
+        slots.lower(config.concurrency)
+        model = _open_remote(config, slots)
+        self._remote.append(model)
+        return model
 
     @property
     def digests(self) -> Mapping[str, str]:
         """What decides each open model's replies beside its name, by name."""
         return {model.name: model.digest for model in self._open.values()}
 
-    async def close(self, *, grace_s: float = 10.0) -> None:
-        """Close every model, after waiting for calls in flight: they are paid for, so they are kept.
+    async def close(self) -> None:
+        """Close every model, after waiting up to ``grace_s`` for calls in flight: they are paid for, so they are kept.
 
-        Args:
-            grace_s: Seconds to wait at most.
+        Requests that no server has been sent yet are not sent. Cancelled while it waits (a second Ctrl-C), it cancels
+        the calls in flight and closes the models at once.
         """
+        for remote in self._remote:
+            remote.stop()
         waiting = [asyncio.ensure_future(model.drain()) for model in self._open.values()]
-        if waiting:
-            await asyncio.wait(waiting, timeout=grace_s)
-        for model in self._open.values():
-            await model.close()
+        try:
+            if waiting:
+                await asyncio.wait(waiting, timeout=self.grace_s)
+        finally:
+            for model in self._open.values():
+                await model.close()
 
 
 class TokenCounter:
     """Counts a model's prompt tokens for the plan, without loading its weights.
 
+    A remote model's count is an estimate, see ``estimate_tokens``.
+
     Attributes:
-        exact: Whether the count is the model's own; else it is an estimate of one token in three characters.
         context: Longest prompt plus reply, in tokens, or None where it is not known.
     """
 
     def __init__(self, config: ModelConfig) -> None:
-        self.exact = False
         self.context: int | None = None
-        self._count: Callable[[Messages], int] = _estimate
+        self._count: Callable[[Messages], int] = estimate_tokens
         kind = kind_of(config.name)
         if kind == "remote":
             self.context = capabilities_of(config).context
@@ -245,12 +284,7 @@ class TokenCounter:
         from debate.models.local import find_folder
         from debate.models.texts import Texts
 
-        folder = ensure_embedded() if embedded else find_folder(config.name.removeprefix("hf/"))
+        folder = ensure_embedded() if embedded else find_folder(config.name.removeprefix("hf/"), weights=False)
         texts = Texts(folder)
-        self.exact = True
         self.context = getattr(AutoConfig.from_pretrained(str(folder)), "max_position_embeddings", None)
         self._count = lambda messages: len(texts.prompt(messages))
-
-
-def _estimate(messages: Messages) -> int:
-    return sum(-(-len(message.content) // 3) + 4 for message in messages)

@@ -43,7 +43,7 @@ class LocalModel:
         decode_mib: Room for the prompts of decoding replies, in MiB; one prompt always fits.
 
     Raises:
-        ConfigError: ``reproducible`` with bfloat16, or a bad size.
+        ConfigError: ``reproducible`` with bfloat16, a bad size, or a device that there is not.
         ModelAccessError: The model cannot be found or loaded.
     """
 
@@ -71,8 +71,8 @@ class LocalModel:
         from debate.models.runner import Runner
         from debate.models.texts import Texts
 
+        where = find_device(device, name)
         folder = find_folder(path)
-        where = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
         kind = torch.float32 if reproducible or dtype == "float32" else torch.bfloat16
         if dtype == "auto" and not fast_bfloat16(where):
             kind = torch.float32
@@ -138,8 +138,38 @@ def import_torch() -> None:
         del os.environ[name]
 
 
-def find_folder(path: str) -> Path:
+def find_device(device: str, name: str) -> torch.device:
+    """Return a torch device, after putting a number on it: a name that parses may still be of no device here.
+
+    Args:
+        device: Its name, or ``auto`` for the first GPU, else the CPU.
+        name: The model, for the message.
+
+    Raises:
+        ConfigError: There is no such device.
+    """
+    import_torch()
+    import torch
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        where = torch.device(device)
+        torch.ones(1, device=where).item()
+    except (RuntimeError, AssertionError, ImportError) as error:  # torch may be built without that kind of device
+        usable = ["auto", "cpu", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+        raise ConfigError(
+            f"{name}: device {device!r} cannot be used on this machine; usable are {', '.join(usable)}"
+        ) from error
+    return where
+
+
+def find_folder(path: str, *, weights: bool = True) -> Path:
     """Return the folder of a model: ``path`` itself, or a snapshot of that hub id, downloaded if need be.
+
+    Args:
+        path: A folder or a hub id.
+        weights: Whether to download the weights too, or only tokenizer and configuration.
 
     Raises:
         ModelAccessError: It is neither.
@@ -153,8 +183,9 @@ def find_folder(path: str) -> Path:
 
     from debate.models.embedded import HUB_FILES
 
+    patterns = [pattern for pattern in (*HUB_FILES, "*.model") if weights or pattern != "*.safetensors"]
     try:
-        return Path(snapshot_download(path, allow_patterns=[*HUB_FILES, "*.model"], etag_timeout=HUB_TIMEOUT_S))
+        return Path(snapshot_download(path, allow_patterns=patterns, etag_timeout=HUB_TIMEOUT_S))
     except Exception as error:  # the hub client fails in many ways, and each means the same here
         raise ModelAccessError(
             f"{path}: neither a folder nor to be had from the hub ({type(error).__name__}: {error}); check the name, "
