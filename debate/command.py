@@ -12,6 +12,7 @@ from typing import Generic
 from debate import config as configuration
 from debate.config import ConfigT
 from debate.errors import ConfigError, DissoiError
+from debate.run_folder import CONFIG, check_is_run
 
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
@@ -117,7 +118,8 @@ class Command(Generic[ConfigT]):
         if "--config" in own:
             path: Path | None = Path(own["--config"])
         elif "--resume" in own:
-            path = Path(own["--resume"]) / "config.yaml"
+            check_is_run(Path(own["--resume"]))
+            path = Path(own["--resume"]) / CONFIG
         else:
             path = self.default
         if path is None:

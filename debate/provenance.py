@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from debate.question import Question
 _PACKAGES = ("dissoi", "torch", "transformers", "openai", "numpy", "pydantic", "rustworkx")
 
 
-def provenance(data: dict[str, Sequence[Question]]) -> Tree:
-    """Describe where a run's results come from.
+def provenance(data: Mapping[str, Sequence[Question]], prompts: Mapping[str, str]) -> Tree:
+    """Describe where a run's results come from; what its models are is kept when they are opened.
 
     Args:
         data: Questions by what they are used for.
+        prompts: A digest of each prompt template in effect, by name.
 
     Returns:
         A tree of plain values for the run's ``config.yaml``.
@@ -32,6 +33,7 @@ def provenance(data: dict[str, Sequence[Question]]) -> Tree:
         "machine": f"{platform.system()} {platform.machine()}",
         "versions": {name: version for name in _PACKAGES if (version := _version(name)) is not None},
         "data": {name: questions_digest(questions) for name, questions in data.items()},
+        "prompts": dict(prompts),
     }
 
 

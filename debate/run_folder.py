@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -16,6 +17,7 @@ from debate.errors import ConfigError, StoreError
 from debate.store import Store
 
 CONFIG = "config.yaml"
+MODELS = "models.json"
 STORE = "run.sqlite"
 
 
@@ -25,11 +27,14 @@ class RunFolder:
     Attributes:
         path: The folder.
         store: Its calls, debates and verdicts.
+        warnings: What the user should know of a run that is gone on with.
     """
 
-    def __init__(self, path: Path, store: Store) -> None:
+    def __init__(self, path: Path, store: Store, *, resumed: bool = False, warnings: Sequence[str] = ()) -> None:
         self.path = path
         self.store = store
+        self.warnings = tuple(warnings)
+        self._begun = resumed
 
     @staticmethod
     def create(path: Path, config: Config, origin: Tree) -> RunFolder:
@@ -46,7 +51,10 @@ class RunFolder:
         Raises:
             StoreError: The folder exists and is not empty, or cannot be written.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        # A process killed at its very start leaves half a configuration, which is nothing to go on with.
+        if path.exists() and (
+            not path.is_dir() or any(file.name != _partial(path / CONFIG).name for file in path.iterdir())
+        ):
             raise StoreError(f"{path} exists already; choose another --output, or go on with it by --resume {path}")
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -63,30 +71,67 @@ class RunFolder:
         Args:
             path: The run's folder.
             config: The configuration now; what decides results must be what it was.
-            origin: What ``provenance`` returns now; the data must be what they were.
+            origin: What ``provenance`` returns now; the data and the prompt templates must be what they were.
 
         Returns:
             The open folder.
 
         Raises:
-            ConfigError: The folder is no run, or the configuration or the data differ; the message names the keys.
+            ConfigError: The folder is no run, or the configuration, the data or the prompt templates differ; the
+                message names the keys.
             StoreError: The store is in use or cannot be opened.
         """
-        if not (path / CONFIG).is_file():
-            raise ConfigError(f"{path} is no run folder ({CONFIG} is missing); start a run with --output")
+        check_is_run(path)
         tree = read_tree(path / CONFIG)
         old_origin = tree.pop("provenance", None) or {}
         old = parse(type(config), tree, where=str(path / CONFIG))
         # Another seed or source makes other data too; naming the hashes of those would only hide the key.
-        changed = differences(results_tree(old), results_tree(config)) or differences(
-            {"data": old_origin.get("data")}, {"data": origin["data"]}
-        )
+        changed = differences(results_tree(old), results_tree(config)) or _changed_inputs(old_origin, origin)
         if changed:
             raise ConfigError(
                 f"{path} was run with another configuration: {'; '.join(changed)}. "
                 "Resume it with its own, or start a new run"
             )
-        return RunFolder(path, Store(path / STORE))
+        before, now = old_origin.get("revision"), origin.get("revision")
+        warnings = []
+        if before is not None and now is not None and before != now:
+            warnings.append(f"{path} was started by another revision of the code: {before} -> {now}")
+        return RunFolder(path, Store(path / STORE), resumed=True, warnings=warnings)
+
+    def keep_models(self, digests: Mapping[str, str]) -> None:
+        """Write down what the run's models are, and hold that they are what they were when first opened.
+
+        Args:
+            digests: What decides each open model's replies beside its name, by name.
+
+        Raises:
+            ConfigError: A model differs; the message names it.
+            StoreError: The file cannot be read or written.
+        """
+        path = self.path / MODELS
+        kept: dict[str, str] = {}
+        if path.exists():
+            try:
+                kept = dict(json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError) as error:
+                raise StoreError(f"cannot read {path}: {error}; restore it from a copy or start a new run") from error
+        for name, digest in digests.items():
+            if kept.setdefault(name, digest) != digest:
+                raise ConfigError(
+                    f"model {name!r} is not what it was when {self.path} was started: its weights, device, number type "
+                    f"(dtype) or engine differ ({kept[name]} -> {digest}); resume it where they are the same, or start "
+                    "a new run"
+                )
+        self.write_json(MODELS, kept)
+        self._begun = True
+
+    def discard(self) -> None:
+        """Close the run and remove what ``create`` made, so that a run that could not begin is not in the way."""
+        self.close()
+        for name in (CONFIG, MODELS, STORE, f"{STORE}-wal", f"{STORE}-shm", f"{STORE}.lock"):
+            (self.path / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it held something before, or may not be removed
+            self.path.rmdir()
 
     def write_json(self, name: str, value: object) -> None:
         """Write an export as JSON, whole or not at all."""
@@ -108,9 +153,35 @@ class RunFolder:
         """Use as a context."""
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Close."""
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Close; a new run that failed before its models were open is removed, as it would only be in the way."""
+        if kind is not None and not self._begun:
+            self.discard()
+        else:
+            self.close()
+
+
+def check_is_run(path: Path) -> None:
+    """Hold that a folder is a run's.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if not (path / CONFIG).is_file():
+        raise ConfigError(f"{path} is no run folder ({CONFIG} is missing); start a run with --output")
+
+
+def _changed_inputs(old: Tree, new: Tree) -> list[str]:
+    """Name data and templates that differ; a template that the run did not know cannot have changed it."""
+    prompts = old.get("prompts") or {}
+    return differences(
+        {"data": old.get("data"), "prompts": prompts},
+        {"data": new["data"], "prompts": {name: digest for name, digest in new["prompts"].items() if name in prompts}},
+    )
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
 
 
 def write_whole(path: Path, text: str | Iterable[str]) -> None:
@@ -119,7 +190,7 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
     Raises:
         StoreError: It cannot be written.
     """
-    partial = path.with_name(f".{path.name}.part")
+    partial = _partial(path)
     try:
         # A model can write half of a surrogate pair, which no encoding has.
         with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as file:

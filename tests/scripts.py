@@ -16,6 +16,10 @@ from debate.models.scripted import ScriptedModel
 
 #: Names the file in which ``slow_debater`` and ``slow_judge`` log each call before they answer it.
 ASKED = "DISSOI_TEST_ASKED"
+#: While it is set, the model of ``flaky`` fails now and then.
+DOWN = "DISSOI_TEST_DOWN"
+#: The digest of the model of ``changing``.
+WEIGHTS = "DISSOI_TEST_WEIGHTS"
 SECONDS = (0.005, 0.04)  # latency of the slow models
 
 FILLER = (
@@ -111,6 +115,44 @@ class Failing(ScriptedModel):
 def failing() -> ScriptedModel:
     """A debater whose model fails for good on some prompts."""
     return Failing(argue, name="scripted/tests.scripts:failing")
+
+
+class Flaky(ScriptedModel):
+    """A model that fails one speech in four, by prompt and player, while the environment says that it is down."""
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        """Reply or fail."""
+        if os.environ.get(DOWN) and noise("fail", messages, draws[0].stream).random() < 0.25:
+            raise ModelError("the scripted model is down")
+        return await super().sample(messages, draws=draws, sampling=sampling)
+
+
+def flaky() -> ScriptedModel:
+    """A debater whose model fails now and then while the environment says that it is down."""
+    return Flaky(argue, name="scripted/tests.scripts:flaky")
+
+
+def changing() -> ScriptedModel:
+    """A debater whose weights are what the environment says."""
+    model = ScriptedModel(argue, score=likelihood, name="scripted/tests.scripts:changing")
+    model.digest = os.environ.get(WEIGHTS, "one")
+    return model
+
+
+def picking_debater() -> ScriptedModel:
+    """A debater that cannot score, so it is asked to pick sentences by their numbers."""
+    return ScriptedModel(
+        argue, name="scripted/tests.scripts:picking_debater", capabilities=Capabilities(score=False, context=100_000)
+    )
+
+
+def words_only_judge() -> ScriptedModel:
+    """A judge that gives no log-probabilities."""
+    return ScriptedModel(
+        ["I weighed it.\nAnswer: A", "I weighed it.\nAnswer: B"],
+        name="scripted/tests.scripts:words_only_judge",
+        capabilities=Capabilities(logprobs=False),
+    )
 
 
 class Broken(ScriptedModel):

@@ -9,7 +9,7 @@ import pytest
 from debate.config import parse, read_tree
 from debate.models.load import kind_of
 from tests.runs import ROOT, swiss
-from tournaments.swiss import SwissConfig
+from tournaments.config import SwissConfig
 
 COMMANDS = {"swiss": SwissConfig}
 FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file())

@@ -14,7 +14,7 @@ from debate.record import Recorded
 from debate.report import Column, Dot, Figure, Section, Table, dots, heatmap
 from debate.report import Interval as Span
 from debate.report.table import Cell
-from tournaments.ratings import Outcome, Rating, Ratings
+from tournaments.ratings import AssignmentRatings, Outcome, Rating, Ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Standings:
 
     Attributes:
         ratings: Elo of all players.
+        by_side: Elo of all players assigned the right and the wrong answer; None where gold answers are not known.
         outcomes: What the ratings were fitted to.
         matches: How many matches each player has played.
         cross_play: Debates between different players, judged.
@@ -31,6 +32,7 @@ class Standings:
     """
 
     ratings: Ratings
+    by_side: AssignmentRatings | None
     outcomes: Sequence[Outcome]
     matches: Mapping[str, int]
     cross_play: Sequence[Recorded]
@@ -85,8 +87,6 @@ def ladder_table(standings: Standings) -> Table:
                 name,
                 _elo_cell(rating),
                 standings.matches.get(name, 0),
-                win_rate(standings.outcomes, name, right=True),
-                win_rate(standings.outcomes, name, right=False),
                 None if speeches is None else speeches.quotes,
                 None if speeches is None else speeches.verified,
                 None if speeches is None else speeches.words,
@@ -98,8 +98,6 @@ def ladder_table(standings: Standings) -> Table:
         Column("player"),
         Column("Elo", kind="rating"),
         Column("matches", kind="count"),
-        Column("wins when right", kind="share"),
-        Column("wins when wrong", kind="share"),
         Column("quotes a speech", kind="number"),
         Column("verified", kind="share"),
         Column("words", kind="number"),
@@ -132,6 +130,35 @@ def _ladder_note(standings: Standings) -> str:
     if absent:
         note += f" Without a single verdict, so not rated: {', '.join(absent)}."
     return note
+
+
+def side_table(standings: Standings) -> Table | None:
+    """Players as assigned the right and the wrong answer; None where gold answers are not known."""
+    found = standings.by_side
+    if found is None:
+        return None
+    right, wrong = found.right, found.wrong
+    rows: list[list[Cell]] = [
+        [
+            name,
+            _elo_cell(right[name]) if name in right else None,
+            _elo_cell(wrong[name]) if name in wrong else None,
+            win_rate(standings.outcomes, name, right=True),
+            win_rate(standings.outcomes, name, right=False),
+        ]
+        for name in standings.order
+    ]
+    columns = (
+        Column("player"),
+        Column("Elo when right", kind="rating"),
+        Column("Elo when wrong", kind="rating"),
+        Column("wins when right", kind="share"),
+        Column("wins when wrong", kind="share"),
+    )
+    note = "Both Elo columns are of one fit and on one scale, another than the ladder's: 0 is the mean of all of them."
+    if len(right.keys() | wrong.keys()) < 3:
+        note += " Two players alone cannot be compared so: one's right side meets only the other's wrong side."
+    return Table("By assigned side", columns, rows, note=note)
 
 
 def judge_table(standings: Standings) -> Table:
@@ -247,53 +274,10 @@ def elo_figure(standings: Standings) -> Figure:
 
 def sections(standings: Standings, figures: Mapping[str, Figures], seconds: float) -> list[Section]:
     """All that the report's overview shows."""
+    by_side = side_table(standings)
+    tables = [ladder_table(standings), *([] if by_side is None else [by_side])]
     return [
-        Section("Ladder", (ladder_table(standings), elo_figure(standings), matrix_figure(standings))),
+        Section("Ladder", (*tables, elo_figure(standings), matrix_figure(standings))),
         Section("Judge", (judge_table(standings),)),
         Section("Cost", (cost_table(figures, seconds),)),
     ]
-
-
-def metrics(standings: Standings) -> dict[str, object]:
-    """The figures as plain values, for ``metrics.json``."""
-    players = {}
-    for name in standings.order:
-        rating = standings.ratings.players[name]
-        own = accuracy(standings.self_play.get(name, ()))
-        players[name] = {
-            "elo": rating.elo,
-            "elo_interval": [_finite(rating.low), _finite(rating.high)],
-            "status": rating.status,
-            "matches": standings.matches.get(name, 0),
-            "win_rate_right": _interval(win_rate(standings.outcomes, name, right=True)),
-            "win_rate_wrong": _interval(win_rate(standings.outcomes, name, right=False)),
-            "self_play_accuracy": _interval(own.single),
-            "self_play_accuracy_combined": _interval(own.combined),
-        }
-    verdicts = sum(len(item.verdicts) for item in standings.recorded)
-    bias = position_bias(standings.recorded)
-    found = accuracy(standings.recorded)
-    return {
-        "judge": standings.judge,
-        "players": players,
-        "stories": standings.ratings.clusters,
-        "few_clusters": standings.ratings.few_clusters,
-        "outcomes": standings.ratings.outcomes,
-        "accuracy": _interval(found.single),
-        "accuracy_gold_first": _interval(found.gold_first),
-        "accuracy_gold_second": _interval(found.gold_second),
-        "accuracy_combined": _interval(found.combined),
-        "flip_rate": None if bias is None else _interval(bias.flip_rate),
-        "log_odds_shift": None if bias is None else _interval(bias.shift),
-        "verdicts": verdicts,
-        "unparsed": len(unparsed(standings.recorded)),
-        "failed_debates": sum(item.debate.failed is not None for item in standings.recorded),
-    }
-
-
-def _interval(interval: Interval | None) -> list[float | None] | None:
-    return None if interval is None else [interval.value, _finite(interval.low), _finite(interval.high)]
-
-
-def _finite(value: float) -> float | None:
-    return value if abs(value) != float("inf") else None

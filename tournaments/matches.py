@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
@@ -195,10 +196,13 @@ def outcomes(recorded: Iterable[Recorded], kind: OutcomeKind) -> list[Outcome]:
     return rows
 
 
-def scores(rows: Iterable[Outcome]) -> dict[str, float]:
-    """Add up each player's points, for the pairing of the next round."""
-    totals: dict[str, float] = {}
+def mean_scores(rows: Iterable[Outcome]) -> dict[str, float]:
+    """Average each player's points over its outcomes, for the pairing of the next round.
+
+    A mean, not a sum: a bye, a failed debate or an unparsed verdict is no outcome, and neither lifts nor sinks anybody.
+    """
+    points_of: dict[str, list[float]] = {}
     for row in rows:
-        totals[row.player_a] = totals.get(row.player_a, 0.0) + row.score_a
-        totals[row.player_b] = totals.get(row.player_b, 0.0) + 1 - row.score_a
-    return totals
+        points_of.setdefault(row.player_a, []).append(row.score_a)
+        points_of.setdefault(row.player_b, []).append(1 - row.score_a)
+    return {name: math.fsum(points) / len(points) for name, points in points_of.items()}

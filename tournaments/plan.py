@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from debate.agents.evidence import SHORT_WORDS
+from debate.agents.evidence import MAX_QUOTE_WORDS, SHORT_WORDS
 from debate.agents.judge import JudgeConfig
 from debate.agents.passages import quotable
 from debate.errors import ContextError
-from debate.models.base import Message
+from debate.models.base import Capabilities, Message
 from debate.models.limits import Price
-from debate.models.load import ModelConfig, TokenCounter, capabilities_of, kind_of
+from debate.models.load import ModelConfig, TokenCounter, capabilities_of, kind_of, open_model
 from debate.question import Question
 from debate.report import Column, Table
 from debate.report.table import Cell
@@ -23,8 +23,6 @@ _TOKENS_PER_WORD = 1.5
 # Room for instructions, question and answers beside the story and the speeches, in tokens.
 _FRAME_TOKENS = 450
 _JUDGE_TOKENS = 220
-# Longest sentence that evidence-first debaters quote, in words.
-_QUOTE_WORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Calls:
     Attributes:
         calls: How many.
         tokens_in: Prompt tokens, estimated.
-        tokens_out: Reply tokens at most.
+        tokens_out: Reply tokens, hidden reasoning included, if every reply is as long as it may be.
     """
 
     calls: int = 0
@@ -92,13 +90,14 @@ class Plan:
             Column("model"),
             Column("calls", kind="count"),
             Column("tokens in", kind="count"),
-            Column("tokens out, at most", kind="count"),
+            Column("tokens out", kind="count"),
         )
         return Table(
             f"Plan: {self.debates} debates and {self.self_play} in self-play",
             columns,
             rows,
-            note="Estimated; attempts after invalid speeches come on top, shared calls are counted once.",
+            note="Estimated: tokens out are those of the longest replies allowed, hidden reasoning included; shared "
+            "calls are counted once; attempts after invalid speeches come on top.",
         )
 
 
@@ -169,12 +168,15 @@ def make_plan(field: Field) -> Plan:
         model = player.model.model_dump_json()  # one name may be declared with several contexts
         counter = counters.get(model) or counters.setdefault(model, TokenCounter(player.model))
         room = _story_room(player, field, counter)
-        if room is not None and player.reads_story(scores=_scores(player.model)):
+        if room is not None and player.reads_story(scores=_capabilities(player.model).score):
             story_tokens[player.name] = room
             lengths = {q.story_id: _tokens(counter, q.story or "") for q in (*field.questions, *field.self_play)}
             too_long[player.name] = sum(length > room for length in lengths.values())
         spent = _speeches(player, field, counter) + _ranking(player, field, counter, ranked)
         calls[player.model.name] = calls.get(player.model.name, Calls()) + spent
+    judge_model = field.judge.model.model_dump_json()
+    if judge_model not in counters:
+        TokenCounter(field.judge.model)  # a folder of weights that is not there is found now, not after the start
     judging = _judging(field, 2 * (debates + self_play))
     calls[field.judge.model.name] = calls.get(field.judge.model.name, Calls()) + judging
     return Plan(debates, self_play, calls, {n: k for n, k in too_long.items() if k}, story_tokens, tuple(_notes(field)))
@@ -182,7 +184,7 @@ def make_plan(field: Field) -> Plan:
 
 def _notes(field: Field) -> list[str]:
     notes = []
-    if field.judge.kind == "letter" and not _gives_logprobs(field.judge.model):
+    if field.judge.kind == "letter" and not _capabilities(field.judge.model).logprobs:
         notes.append(
             f"{field.judge.model.name} gives no log-probabilities, so the letter judge becomes a vote of "
             f"{field.judge.votes}"
@@ -190,12 +192,17 @@ def _notes(field: Field) -> list[str]:
     return notes
 
 
-def _gives_logprobs(model: ModelConfig) -> bool:
-    return kind_of(model.name) != "remote" or capabilities_of(model).logprobs
+def _capabilities(model: ModelConfig) -> Capabilities:
+    """What the model will be able to do once it is open; no weights are loaded for it."""
+    kind = kind_of(model.name)
+    if kind == "remote":
+        return capabilities_of(model)
+    return open_model(model).capabilities if kind == "scripted" else Capabilities(score=True)
 
 
-def _scores(model: ModelConfig) -> bool:
-    return kind_of(model.name) != "remote"
+def _reasoning(model: ModelConfig) -> int:
+    """Room for hidden reasoning in each reply, in tokens."""
+    return int(getattr(model, "reasoning_tokens", 8192)) if _capabilities(model).reasoning else 0
 
 
 def _tokens(counter: TokenCounter, text: str) -> int:
@@ -239,11 +246,11 @@ def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter) -> Call
     stories = {q.story_id: q.story or "" for q in (*field.questions, *field.self_play)} if player.kind == "free" else {}
     story = sum(_tokens(counter, text) for text in stories.values()) / max(1, len(stories))
     drafts = player.drafts if player.kind == "evidence_first" else 1
-    scoring = drafts if drafts > 1 and _scores(player.model) else 0
+    scoring = drafts if drafts > 1 and _capabilities(player.model).score else 0
     return Calls(
         each * (drafts + scoring),
         round(each * (_FRAME_TOKENS + story + heard) + each * scoring * 120),
-        each * drafts * speech.max_tokens,
+        each * drafts * (speech.max_tokens + _reasoning(player.model)),
     )
 
 
@@ -251,7 +258,7 @@ def _quoted_words(player: PlayerConfig, field: Field) -> float:
     """Words that the own answer and the quotes take, on average over questions and sentences."""
     answers = [len(answer.split()) for question in field.questions for answer in question.answers]
     stories = {question.story_id: question.story or "" for question in field.questions}.values()
-    lengths = [len(quote.text.split()) for story in stories for quote in quotable(story, _QUOTE_WORDS)]
+    lengths = [len(quote.text.split()) for story in stories for quote in quotable(story, MAX_QUOTE_WORDS)]
     return sum(answers) / len(answers) + player.quotes * sum(lengths) / max(1, len(lengths))
 
 
@@ -263,17 +270,18 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
     if player.kind != "evidence_first" or player.model is None:
         return Calls()
     questions = {q.id: q for q in (*field.questions, *field.self_play)}.values()
-    if not _scores(player.model):
+    if not _capabilities(player.model).score:
         picks = round(field.rounds * field.sides)
         story = sum(_tokens(counter, question.story or "") for question in questions) / max(1, len(questions))
-        return Calls(picks, round(picks * (story + _FRAME_TOKENS)), picks * (16 + 8 * player.quotes))
+        reply = 16 + 8 * player.quotes + _reasoning(player.model)
+        return Calls(picks, round(picks * (story + _FRAME_TOKENS)), picks * reply)
     total = Calls()
     for question in questions:
         key = (player.model.name, question.id)
         if key in ranked:
             continue
         ranked.add(key)
-        sentences = len(quotable(question.story or "", _QUOTE_WORDS))
+        sentences = len(quotable(question.story or "", MAX_QUOTE_WORDS))
         total += Calls(sentences + 1, round((sentences + 1) * 80 + _tokens(counter, question.story or "")))
     return total
 
@@ -281,7 +289,9 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
 def _judging(field: Field, verdicts: int) -> Calls:
     judge = field.judge
     prompt = _JUDGE_TOKENS + 2 * field.rounds * _speech_tokens(field.speech)
-    if judge.kind == "letter" and _gives_logprobs(judge.model):
+    if judge.kind == "letter" and _capabilities(judge.model).logprobs:
         return Calls(verdicts, verdicts * prompt, verdicts)
     samples = 1 if judge.kind == "reason" else judge.votes
-    return Calls(verdicts * samples, verdicts * prompt, verdicts * samples * judge.max_tokens)
+    return Calls(
+        verdicts * samples, verdicts * prompt, verdicts * samples * (judge.max_tokens + _reasoning(judge.model))
+    )

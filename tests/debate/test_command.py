@@ -90,7 +90,7 @@ def test_the_exit_code_of_the_work_is_returned(config: Path) -> None:
         (["--", "x"], "'--' is not a flag"),
         (["--seed", "1", "--seed.deep", "3"], "--seed.deep: seed is a plain value"),
         (["--config", "absent.yaml"], "cannot read the configuration absent.yaml"),
-        (["--resume", "absent"], "cannot read the configuration absent/config.yaml"),
+        (["--resume", "absent"], "absent is no run folder (config.yaml is missing)"),
         (["--name", "null"], "name: Input should be a valid string"),
         (["--seed", "[1"], "--seed: not YAML"),
     ],

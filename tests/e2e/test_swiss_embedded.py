@@ -34,7 +34,7 @@ def test_a_tiny_tournament_of_the_embedded_model(tmp_path: Path) -> None:
     assert "The judge is the embedded model as it was published: nobody has trained it to judge" in ended.out
     held = debates(tmp_path / "run")
     assert len(held) == 2 * 2
-    measured = metrics(tmp_path / "run")
+    measured = metrics(tmp_path / "run")["cross_play"]
     assert (measured["verdicts"], measured["unparsed"], measured["failed_debates"]) == (8, 0, 0)
     for item in held:
         for turn in item["debate"]["transcript"]["turns"]:

@@ -62,7 +62,7 @@ def test_the_shipped_configuration_plays_against_a_server(server: ChatServer, tm
     assert server.calls("gpt-4.1-mini") == alike(held)
     request = server.report()["last"]["gpt-4.1-mini"]
     assert (request["logprobs"], request["max_tokens"]) == (True, 1)
-    assert metrics(tmp_path / "run")["unparsed"] == 0
+    assert all(metrics(tmp_path / "run")[part]["unparsed"] == 0 for part in ("cross_play", "self_play"))
     # First speeches were asked for once for each player, question and side, later ones for each debate; speeches that
     # broke the limits were asked for again. The evidence-first player asks for its evidence and writes around it.
     assert server.calls("debater") == speeches(held)

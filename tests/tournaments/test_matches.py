@@ -23,7 +23,7 @@ from debate.record import Debate, Recorded
 from debate.store import Store
 from debate.transcript import Transcript
 from debate.verdict import Decision, Verdict
-from tournaments.matches import Arena, Setup, match_setups, outcomes, scores, self_play_setups
+from tournaments.matches import Arena, Setup, match_setups, mean_scores, outcomes, self_play_setups
 from tournaments.ratings import Outcome
 
 STORY = "Ana shut the gate at noon. Tomas rode off without a word. The dog slept on the step."
@@ -327,7 +327,7 @@ def test_outcomes_are_in_the_frame_of_the_first_player() -> None:
 def test_ties_are_half_a_point_each() -> None:
     (row,) = outcomes([judged(("p", "r"), (0.5, 0.5))], "hard")
     assert row.score_a == 0.5
-    assert scores([row]) == {"p": 0.5, "r": 0.5}
+    assert mean_scores([row]) == {"p": 0.5, "r": 0.5}
 
 
 def test_what_gives_no_outcome() -> None:
@@ -338,7 +338,8 @@ def test_what_gives_no_outcome() -> None:
     assert (row.seat_a, row.score_a) == ("B", 0.0)
 
 
-def test_scores_add_up() -> None:
+def test_scores_are_means_so_who_has_debated_more_is_not_ahead() -> None:
     rows = outcomes([judged(("p", "r"), (0.7, 0.3), (0.8, 0.2)), judged(("t", "p"), (0.9, 0.1), (0.1, 0.9))], "hard")
-    assert scores(rows) == {"p": 1.0, "r": 1.0, "t": 2.0}
-    assert scores([]) == {}
+    assert mean_scores(rows) == {"p": 0.25, "r": 0.5, "t": 1.0}
+    assert mean_scores([*rows, *rows]) == mean_scores(rows)
+    assert mean_scores([]) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from tests.runs import (
     tournament,
     write,
 )
+from tests.scripts import WEIGHTS
 
 PLAYERS = ["evidence", "extractive", "extractive-three", "first", "second"]
 EXTRACTIVE = [{"name": "a", "kind": "extractive"}, {"name": "b", "kind": "extractive", "quotes": 3}]
@@ -67,14 +69,15 @@ def test_the_ladder_shows_all_that_was_promised(done: Run) -> None:
         "player",
         "Elo",
         "matches",
-        "wins when right",
-        "wins when wrong",
         "quotes a speech",
         "verified",
         "words",
         "invalid speeches",
     ):
         assert column in head
+    sides = out[out.index("\nBy assigned side\n") + 1 :].splitlines()
+    for column in ("player", "Elo when right", "Elo when wrong", "wins when right", "wins when wrong"):
+        assert column in sides[1]
     judged = out[out.index("\nJudge\n") + 1 :].splitlines()
     for column in ("judge right", "gold shown first", "gold shown second", "orders combined", "flips", "unparsed"):
         assert column in judged[1]
@@ -102,11 +105,17 @@ def test_the_folder_holds_configuration_store_exports_and_report(done: Run) -> N
     assert all(float(row["low"]) < float(row["elo"]) < float(row["high"]) for row in rows)
     measured = metrics(done.folder)
     assert sorted(measured["players"]) == PLAYERS
-    assert measured["failed_debates"] == measured["unparsed"] == 0
+    cross, own = measured["cross_play"], measured["self_play"]
+    assert cross.keys() == own.keys()
+    for part in (cross, own):
+        assert part["failed_debates"] == part["unparsed"] == 0
+        assert part["verdicts"] == 2 * part["debates"]
     held = debates(done.folder)
     # Ten matches, both assignments of three questions; each player on two questions against itself.
     assert len(held) == 10 * 2 * 3 + 5 * 2
-    assert measured["verdicts"] == 2 * len(held)
+    assert (cross["debates"], own["debates"]) == (10 * 2 * 3, 5 * 2)
+    for player in measured["players"].values():
+        assert {player[key]["status"] for key in ("when_right", "when_wrong")} <= {"ok", "undefeated", "winless"}
     assert len(list((done.folder / "debates").glob("*.html"))) == len(held)
     assert "<html" in (done.folder / "report.html").read_text(encoding="utf-8")
     connection = sqlite3.connect(done.folder / "run.sqlite")
@@ -242,7 +251,29 @@ def test_a_plan_prices_what_it_can(tmp_path: Path) -> None:
     tokens_in, tokens_out = (
         int(cell.replace(",", "")) for cell in next(row for row in cells(priced.out, "Plan") if "openai" in row[0])[2:]
     )
-    assert f"Cost: ${(0.4 * tokens_in + 1.6 * tokens_out) / 1e6:.2f} at most" in priced.out
+    assert f"Cost: about ${(0.4 * tokens_in + 1.6 * tokens_out) / 1e6:.2f}" in priced.out
+
+
+def test_a_plan_of_players_that_cannot_score_and_a_judge_without_log_probabilities(tmp_path: Path) -> None:
+    players = [
+        {"name": "picking", "kind": "evidence_first", "model": f"{SCRIPTS}:picking_debater", "drafts": 2},
+        {"name": "scoring", "kind": "evidence_first", "model": f"{SCRIPTS}:debater"},
+        *EXTRACTIVE,
+    ]
+    planned, ended = plan_and_run(tmp_path, players=players, judge={"model": f"{SCRIPTS}:words_only_judge"})
+    assert len(planned) == 3
+    assert "becomes a vote of" in ended.out
+
+
+def test_a_plan_has_room_for_hidden_reasoning(tmp_path: Path) -> None:
+    def tokens_out(**capabilities: bool) -> tuple[int, int]:
+        model = {"name": "openai/some-model", "capabilities": {"logprobs": False, **capabilities}}
+        config = write(tmp_path / "config.yaml", tournament(judge={"model": model}))
+        (row,) = [row for row in cells(swiss("--config", config, "--dry-run").out, "Plan") if "openai" in row[0]]
+        return int(row[1].replace(",", "")), int(row[3].replace(",", ""))
+
+    calls, plain = tokens_out(reasoning=False)
+    assert tokens_out(reasoning=True) == (calls, plain + 8192 * calls)
 
 
 def test_stories_over_a_context_are_refused_or_windowed(tmp_path: Path) -> None:
@@ -297,7 +328,7 @@ def test_other_wrong_files_are_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
     assert_refused(hold(tmp_path, "--source", f"questions:{tmp_path / 'empty.jsonl'}"), "holds no questions")
     assert_refused(swiss("--config", tmp_path / "none.yaml"), "cannot read", "none.yaml")
-    assert_refused(swiss("--resume", tmp_path / "nothing"), "nothing")
+    assert_refused(swiss("--resume", tmp_path / "nothing"), "nothing is no run folder")
 
 
 def test_a_missing_key_and_a_silent_server_are_refused_in_one_line(tmp_path: Path) -> None:
@@ -343,7 +374,8 @@ def test_too_many_unparsed_verdicts_fail_with_examples_and_all_outputs(tmp_path:
     ended = hold(tmp_path, **changes)
     assert ended.code == 1
     (line,) = ended.errors
-    unparsed = metrics(tmp_path / "run")["unparsed"]
+    measured = metrics(tmp_path / "run")
+    unparsed = measured["cross_play"]["unparsed"] + measured["self_play"]["unparsed"]
     assert 20 < unparsed < 50  # a quarter of 140
     assert f"{unparsed} of 140 verdicts are unparsed, more than max_unparsed 0.02" in line
     assert "'I cannot tell who is right.'" in line
@@ -366,7 +398,8 @@ def test_too_many_failed_debates_fail_with_reasons_and_all_outputs(tmp_path: Pat
     (line,) = ended.errors
     failed = [item for item in debates(tmp_path / "run") if item["debate"]["failed"]]
     assert all("failing" in item["debate"]["players"] for item in failed)
-    assert metrics(tmp_path / "run")["failed_debates"] == len(failed) > 5
+    measured = metrics(tmp_path / "run")
+    assert measured["cross_play"]["failed_debates"] + measured["self_play"]["failed_debates"] == len(failed) > 5
     assert f"{len(failed)} of {len(debates(tmp_path / 'run'))} debates failed, more than max_failed 0.02" in line
     assert "as its script says" in line
     assert (tmp_path / "run" / "report.html").is_file()
@@ -395,6 +428,75 @@ def test_speeches_outside_the_limits_are_kept_and_counted(tmp_path: Path) -> Non
         if item["debate"]["players"][turn["answer"]] == "wordless"
     ]
     assert {len(turn["candidates"]) for turn in turns} == {3}  # every attempt is kept
+
+
+def test_certain_verdicts_have_no_lean(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"judge": {"model": f"{SCRIPTS}:reasoning_judge", "kind": "reason"}}
+    ended = hold(tmp_path, **changes, max_unparsed=1, self_play=None, players=EXTRACTIVE)
+    (row,) = [line for line in ended.out.splitlines() if line.startswith("cross-play ")]
+    assert metrics(tmp_path / "run")["cross_play"]["log_odds_shift"] is None
+    assert row.split()[-3] == "–"  # before the unparsed share and the mass on letters, of which there is none either
+
+
+# --- prompts, models and code of a run that is gone on with ----------------------------------------------------------
+
+
+def test_an_edited_template_is_noticed_on_resume(tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    template = tmp_path / "prompts" / "judge_letter.txt"
+    text = (ROOT / "debate" / "prompts" / "judge_letter.txt").read_text(encoding="utf-8")
+    template.write_text(text.replace("=== user", "=== user\nListen well."), encoding="utf-8")
+    changes: dict[str, Any] = {"prompts": str(tmp_path / "prompts"), "players": EXTRACTIVE, "self_play": None}
+    ended = hold(tmp_path, **changes)
+    assert ended.code == 0, ended.err
+    assert swiss("--resume", tmp_path / "run").code == 0
+    template.write_text(text.replace("=== user", "=== user\nListen badly."), encoding="utf-8")
+    assert_refused(swiss("--resume", tmp_path / "run"), "prompts.judge_letter")
+
+
+def test_wrong_prompt_folders_are_refused_before_there_is_a_run(tmp_path: Path) -> None:
+    assert_refused(hold(tmp_path, prompts=str(tmp_path / "prompts")), "prompts is not a folder")
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "judge_letter.txt").write_text("=== user\n{{question}}\n", encoding="utf-8")
+    refused = hold(tmp_path, prompts=str(tmp_path / "prompts"))
+    assert_refused(refused, "judge_letter.txt", "missing ['answer_a', 'answer_b', 'transcript']")
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_weights_are_noticed_on_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    players = [{"name": "one", "model": f"{SCRIPTS}:changing"}, *EXTRACTIVE]
+    assert hold(tmp_path, players=players, self_play=None).code == 0
+    assert json.loads((tmp_path / "run" / "models.json").read_text())[f"{SCRIPTS}:changing"] == "one"
+    monkeypatch.setenv(WEIGHTS, "two")
+    refused = swiss("--resume", tmp_path / "run")
+    assert_refused(refused, f"{SCRIPTS}:changing", "weights, device, number type", "one -> two")
+    monkeypatch.delenv(WEIGHTS)
+    assert swiss("--resume", tmp_path / "run").code == 0
+
+
+def test_another_revision_of_the_code_is_warned_of(done: Run, tmp_path: Path) -> None:
+    shutil.copytree(done.folder, tmp_path / "run")
+    tree = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text(encoding="utf-8"))
+    if tree["provenance"]["revision"] is None:
+        pytest.skip("this is no checkout, so there is no revision to differ")
+    tree["provenance"]["revision"] = "0123abc"
+    write(tmp_path / "run" / "config.yaml", tree)
+    ended = swiss("--resume", tmp_path / "run")
+    assert ended.code == 0
+    (line,) = ended.errors
+    assert "was started by another revision of the code: 0123abc -> " in line
+
+
+def test_ratings_are_kept_by_what_they_were_made_from(done: Run, tmp_path: Path) -> None:
+    shutil.copytree(done.folder, tmp_path / "run")
+    assert swiss("--resume", tmp_path / "run").code == 0
+    connection = sqlite3.connect(tmp_path / "run" / "run.sqlite")
+    ((key, payload),) = connection.execute("SELECT key, payload FROM ratings").fetchall()
+    connection.close()
+    assert len(key) == 64
+    with (tmp_path / "run" / "ratings.csv").open(encoding="utf-8", newline="") as file:
+        table = [(row["player"], row["elo"], row["status"]) for row in csv.DictReader(file)]
+    assert [(row["player"], f"{row['elo']:.4f}", row["status"]) for row in json.loads(payload)] == table
 
 
 # --- budgets ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,78 @@
+"""The figures of a tournament as plain values, for ``metrics.json``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from debate.metrics.accuracy import accuracy, unparsed
+from debate.metrics.bias import position_bias
+from debate.metrics.intervals import Interval
+from debate.record import Recorded
+from tournaments.ladder import Standings, win_rate
+from tournaments.ratings import Rating
+
+Values = dict[str, object]
+
+
+def metrics(standings: Standings) -> Values:
+    """Return the figures that ladder and judge tables show; an end or a figure that there is not is None."""
+    own = [item for items in standings.self_play.values() for item in items]
+    return {
+        "judge": standings.judge,
+        "players": {name: _player(standings, name) for name in standings.order},
+        "stories": standings.ratings.clusters,
+        "few_clusters": standings.ratings.few_clusters,
+        "outcomes": standings.ratings.outcomes,
+        "cross_play": _judging(standings.cross_play),
+        "self_play": _judging(own),
+    }
+
+
+def _player(standings: Standings, name: str) -> Values:
+    own = accuracy(standings.self_play.get(name, ()))
+    right, wrong = ({}, {}) if standings.by_side is None else (standings.by_side.right, standings.by_side.wrong)
+    return {
+        **_rating(standings.ratings.players[name]),
+        "matches": standings.matches.get(name, 0),
+        "when_right": _rating(right.get(name)),
+        "when_wrong": _rating(wrong.get(name)),
+        "win_rate_right": _interval(win_rate(standings.outcomes, name, right=True)),
+        "win_rate_wrong": _interval(win_rate(standings.outcomes, name, right=False)),
+        "self_play_accuracy": _interval(own.single),
+        "self_play_accuracy_combined": _interval(own.combined),
+    }
+
+
+def _rating(rating: Rating | None) -> Values:
+    if rating is None:
+        return {"elo": None, "elo_interval": None, "status": None}
+    return {
+        "elo": rating.elo,
+        "elo_interval": [_finite(rating.low), _finite(rating.high)],
+        "status": rating.status,
+    }
+
+
+def _judging(recorded: Sequence[Recorded]) -> Values:
+    bias, found = position_bias(recorded), accuracy(recorded)
+    return {
+        "debates": len(recorded),
+        "failed_debates": sum(item.debate.failed is not None for item in recorded),
+        "verdicts": sum(len(item.verdicts) for item in recorded),
+        "unparsed": len(unparsed(recorded)),
+        "accuracy": _interval(found.single),
+        "accuracy_gold_first": _interval(found.gold_first),
+        "accuracy_gold_second": _interval(found.gold_second),
+        "accuracy_combined": _interval(found.combined),
+        "flip_rate": None if bias is None else _interval(bias.flip_rate),
+        "log_odds_shift": None if bias is None else _interval(bias.shift),
+    }
+
+
+def _interval(interval: Interval | None) -> list[float | None] | None:
+    return None if interval is None else [interval.value, _finite(interval.low), _finite(interval.high)]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

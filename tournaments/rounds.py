@@ -1,0 +1,111 @@
+"""The rounds of a tournament: who meets whom, and the debates that follow from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from debate.protocols import build_protocol
+from debate.question import Question
+from debate.record import Recorded
+from debate.store import Store
+from tournaments.config import SwissConfig
+from tournaments.matches import Arena, OutcomeKind, Setup, match_setups, mean_scores, outcomes, self_play_setups
+from tournaments.pairing import Pairing, pair_round, round_robin
+from tournaments.questions import Data
+
+_PAIRINGS = TypeAdapter(list[Pairing])
+
+
+class Played(NamedTuple):
+    """What has been played."""
+
+    cross_play: list[Recorded]
+    self_play: dict[str, list[Recorded]]
+    matches: Counter[str]
+
+    @property
+    def recorded(self) -> list[Recorded]:
+        """All debates."""
+        return [*self.cross_play, *(item for items in self.self_play.values() for item in items)]
+
+
+def standings(names: Iterable[str], recorded: Iterable[Recorded], kind: OutcomeKind) -> dict[str, float]:
+    """Order a field for the next round: by mean score, and half a point for who has no outcome yet."""
+    return dict.fromkeys(names, 0.5) | mean_scores(outcomes(recorded, kind))
+
+
+async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
+    """Play all rounds, then self-play.
+
+    Each round's pairings are kept before it is played. A run that is gone on with reuses them: a debate that failed and
+    is held again changes the standings, and other pairings would be debates to be paid for once more.
+
+    Args:
+        config: The tournament.
+        data: Its questions.
+        arena: Holds and judges debates.
+
+    Returns:
+        All debates with their verdicts.
+    """
+    names = [player.name for player in config.players]
+    rounds = config.tournament_rounds
+    schedule = round_robin(names, config.seed) if config.is_round_robin else None
+    met: Counter[frozenset[str]] = Counter()
+    byes: set[str] = set()
+    played = Played([], {}, Counter())
+    for number in range(rounds):
+        pairings = _kept(arena.store, number)
+        if pairings is None:
+            if schedule:
+                pairings = schedule[number]
+            else:
+                table = standings(names, played.cross_play, config.outcome)
+                pairings = pair_round(table, set(met), byes, config.seed * 1009 + number)
+            await _keep(arena.store, number, pairings)
+        questions = data.cross_play[number::rounds] if config.questions == "fresh" else data.cross_play
+        played.cross_play.extend(await arena.play(_round_setups(pairings, questions, met, config)))
+        for pairing in pairings:
+            if pairing.player_b is None:
+                byes.add(pairing.player_a)
+                continue
+            met[frozenset((pairing.player_a, pairing.player_b))] += 1
+            played.matches.update((pairing.player_a, pairing.player_b))
+    protocol = build_protocol(config.protocol)
+    if data.self_play:
+        own = await arena.play(s for name in names for s in self_play_setups(name, data.self_play, protocol))
+        for item in own:
+            played.self_play.setdefault(item.debate.players[0] or "", []).append(item)
+    return played
+
+
+def _kept(store: Store, number: int) -> list[Pairing] | None:
+    kept = store.get("pairings", f"round {number + 1}")
+    return None if kept is None else _PAIRINGS.validate_json(kept)
+
+
+async def _keep(store: Store, number: int, pairings: list[Pairing]) -> None:
+    await store.put("pairings", f"round {number + 1}", _PAIRINGS.dump_json(pairings).decode())
+
+
+def _round_setups(
+    pairings: Iterable[Pairing], questions: Sequence[Question], met: Counter[frozenset[str]], config: SwissConfig
+) -> list[Setup]:
+    protocol = build_protocol(config.protocol)
+    return [
+        setup
+        for pairing in pairings
+        if pairing.player_b is not None
+        for setup in match_setups(
+            pairing.player_a,
+            pairing.player_b,
+            questions,
+            protocol,
+            # A rematch on the same questions is a repetition, drawn anew.
+            repetition=met[frozenset((pairing.player_a, pairing.player_b))] if config.questions == "shared" else 0,
+        )
+    ]
