@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = "scripted/tests.scripts"
 
 
+EXTRACTIVE = [{"name": "a", "kind": "extractive"}, {"name": "b", "kind": "extractive", "quotes": 3}]
+
+
 def tournament(**changes: Any) -> dict[str, Any]:
     """Return the configuration of a small scripted tournament of five players, with some keys set otherwise."""
     return {
@@ -67,6 +70,20 @@ def swiss(*arguments: object) -> Ended:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = COMMAND.main([str(argument) for argument in arguments])
     return Ended(code, out.getvalue(), err.getvalue())
+
+
+class Run(NamedTuple):
+    """A finished run: its folder, its configuration, and how the command ended."""
+
+    folder: Path
+    config: Path
+    ended: Ended
+
+
+def hold(folder: Path, *flags: object, **changes: Any) -> Ended:
+    """Hold a tournament in ``folder / "run"``."""
+    config = write(folder / "config.yaml", tournament(**changes))
+    return swiss("--config", config, "--output", folder / "run", *flags)
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:

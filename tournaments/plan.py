@@ -202,7 +202,7 @@ def _capabilities(model: ModelConfig) -> Capabilities:
 
 def _reasoning(model: ModelConfig) -> int:
     """Room for hidden reasoning in each reply, in tokens."""
-    return int(getattr(model, "reasoning_tokens", 8192)) if _capabilities(model).reasoning else 0
+    return model.reasoning_tokens if _capabilities(model).reasoning else 0
 
 
 def _tokens(counter: TokenCounter, text: str) -> int:

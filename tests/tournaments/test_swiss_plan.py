@@ -1,0 +1,138 @@
+"""The plan of a Swiss tournament, held against what the tournament then does."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.runs import (
+    EXTRACTIVE,
+    SCRIPTS,
+    Ended,
+    assert_refused,
+    cells,
+    debates,
+    hold,
+    swiss,
+    tournament,
+    write,
+)
+
+
+def plan_and_run(folder: Path, **changes: Any) -> tuple[list[list[str]], Ended]:
+    """Print the plan, hold the tournament, and hold that debates, and calls of each model, are as planned."""
+    config = write(folder / "config.yaml", tournament(**changes))
+    plan = swiss("--config", config, "--output", folder / "run", "--dry-run")
+    assert plan.code == 0, plan.err
+    assert not (folder / "run").exists()
+    ended = swiss("--config", config, "--output", folder / "run")
+    assert ended.code == 0, ended.err
+    planned = [[row[0], row[1]] for row in cells(plan.out, "Plan: ")]
+    assert planned
+    assert planned == [[row[0], row[1]] for row in cells(ended.out, "Cost")]
+    held = debates(folder / "run")
+    own = sum(len(set(item["debate"]["players"])) == 1 for item in held)
+    assert f"Plan: {len(held) - own} debates and {own} in self-play" in plan.out
+    return planned, ended
+
+
+def test_a_plan_counts_the_debates_and_calls_that_are_made(tmp_path: Path) -> None:
+    plan_and_run(tmp_path)
+
+
+def test_a_plan_of_a_sequential_tournament(tmp_path: Path) -> None:
+    plan_and_run(tmp_path, protocol={"kind": "sequential", "rounds": 2}, stories=2)
+    seatings = Counter(
+        (*item["debate"]["players"], *item["debate"]["transcript"]["seats"]) for item in debates(tmp_path / "run")
+    )
+    # Two questions a match; of self-play questions there are two, too.
+    assert set(seatings.values()) == {2}
+    assert len(seatings) == 2 * (5 * 4 + 5)
+    for item in debates(tmp_path / "run"):
+        transcript = item["debate"]["transcript"]
+        assert [turn["answer"] for turn in transcript["turns"]] == transcript["seats"] * 2
+
+
+def test_a_plan_with_fresh_questions(tmp_path: Path) -> None:
+    # With four players nobody rests, so the plan is exact.
+    players = tournament()["players"][:4]
+    plan_and_run(tmp_path, players=players, questions="fresh", stories=3, per_story=2, self_play=None)
+    held = debates(tmp_path / "run")
+    # Three rounds of two matches, two questions each, both assignments: no question is met in two rounds.
+    assert len(held) == 3 * 2 * 2 * 2
+    by_question: dict[str, list[frozenset[str]]] = {}
+    for item in held:
+        question = item["debate"]["transcript"]["question"]["id"]
+        by_question.setdefault(question, []).append(frozenset(item["debate"]["players"]))
+    assert len(by_question) == 6
+    for pairs in by_question.values():
+        assert len(pairs) == 4
+        assert len(set(pairs)) == 2
+        assert len(frozenset.union(*pairs)) == 4  # nobody is in both matches of a round
+
+
+def test_twelve_players_meet_in_a_real_swiss_without_rematches(tmp_path: Path) -> None:
+    players = [
+        {"name": f"p{index}", "model": f"{SCRIPTS}:{'second_' if index % 2 else ''}debater"} for index in range(12)
+    ]
+    plan_and_run(tmp_path, players=players, stories=2, protocol={"rounds": 1}, self_play=None)
+    met = Counter(frozenset(item["debate"]["players"]) for item in debates(tmp_path / "run"))
+    # ceil(log2 12) + 2 = 6 rounds of six matches, each of two questions and two assignments.
+    assert set(met.values()) == {4}
+    assert len(met) == 36
+    assert all(sum(f"p{index}" in pair for pair in met) == 6 for index in range(12))
+
+
+def test_a_plan_prices_what_it_can(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"judge": {"model": "openai/gpt-4.1-mini"}}
+    config = write(tmp_path / "a.yaml", tournament(**changes))
+    assert "Cost: unknown (no price given)" in swiss("--config", config, "--dry-run").out
+    assert_refused(
+        swiss("--config", config, "--dry-run", "--budget.max_cost", "1"), "max_cost is 1.0", "openai/gpt-4.1-mini"
+    )
+    changes["prices"] = {"openai/gpt-4.1-mini": {"input": 0.4, "output": 1.6}}
+    priced = swiss("--config", write(tmp_path / "b.yaml", tournament(**changes)), "--dry-run", "--budget.max_cost", "1")
+    tokens_in, tokens_out = (
+        int(cell.replace(",", "")) for cell in next(row for row in cells(priced.out, "Plan") if "openai" in row[0])[2:]
+    )
+    assert f"Cost: about ${(0.4 * tokens_in + 1.6 * tokens_out) / 1e6:.2f}" in priced.out
+
+
+def test_a_plan_of_players_that_cannot_score_and_a_judge_without_log_probabilities(tmp_path: Path) -> None:
+    players = [
+        {"name": "picking", "kind": "evidence_first", "model": f"{SCRIPTS}:picking_debater", "drafts": 2},
+        {"name": "scoring", "kind": "evidence_first", "model": f"{SCRIPTS}:debater"},
+        *EXTRACTIVE,
+    ]
+    planned, ended = plan_and_run(tmp_path, players=players, judge={"model": f"{SCRIPTS}:words_only_judge"})
+    assert len(planned) == 3
+    assert "becomes a vote of" in ended.out
+
+
+def test_a_plan_has_room_for_hidden_reasoning(tmp_path: Path) -> None:
+    def tokens_out(**capabilities: bool) -> tuple[int, int]:
+        model = {"name": "openai/some-model", "capabilities": {"logprobs": False, **capabilities}}
+        config = write(tmp_path / "config.yaml", tournament(judge={"model": model}))
+        (row,) = [row for row in cells(swiss("--config", config, "--dry-run").out, "Plan") if "openai" in row[0]]
+        return int(row[1].replace(",", "")), int(row[3].replace(",", ""))
+
+    calls, plain = tokens_out(reasoning=False)
+    assert tokens_out(reasoning=True) == (calls, plain + 8192 * calls)
+
+
+def test_stories_over_a_context_are_refused_or_windowed(tmp_path: Path) -> None:
+    text = "\n\n".join(f"The keeper counted boat number {index} from his window at dusk." for index in range(400))
+    rows = [
+        {"question": "How many?", "answers": ["All boats.", "No boats."], "gold": 0, "story": text, "story_id": "long"},
+        {"question": "Who?", "answers": ["The keeper.", "The boy."], "gold": 0, "story": text[:1500]},
+    ]
+    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    players = [{"name": "short", "model": f"{SCRIPTS}:short_debater"}, *EXTRACTIVE]
+    changes: dict[str, Any] = {"source": f"questions:{tmp_path / 'own.jsonl'}", "fold": None, "self_play": None}
+    assert_refused(hold(tmp_path, **changes, players=players), "'short': 1 stories exceed", "long_stories: window")
+    assert not (tmp_path / "run").exists()
+    ended = hold(tmp_path, "--long_stories", "window", **changes, players=players)
+    assert ended.code == 0, ended.err
+    assert "there they read a window of the story" in ended.out
