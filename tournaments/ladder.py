@@ -205,7 +205,7 @@ def judge_table(standings: Standings) -> Table:
     note = (
         f"Judge: {standings.judge}. 'Judge right': single verdicts; 'orders combined': by the mean of a debate's two "
         "orders, an ensemble of two. 'Flips': debates whose two orders name different answers. 'Lean': what showing an "
-        "answer first adds to its log-odds."
+        "answer first adds to its log-odds; a certain verdict has none."
     )
     if terms:
         note += f" In the ratings {'; '.join(terms)}."
