@@ -20,8 +20,9 @@ from debate.models.limits import Budget, Meter
 from debate.models.load import Models
 from debate.prompts import Prompts
 from debate.transcript import Transcript
+from tournaments.config import SwissConfig
 from tournaments.players import build_player
-from tournaments.swiss import SwissConfig, read_questions
+from tournaments.questions import read_questions
 
 
 async def show(config: SwissConfig, name: str, count: int, seed: int) -> None:
