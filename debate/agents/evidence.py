@@ -22,11 +22,13 @@ from debate.transcript import Candidate
 from debate.view import View
 
 # With less room than this beside its quotes a speech is one sentence of explanation.
-SHORT_WORDS = 60
+SHORT_WORDS = 80
 # Chosen on the stories of the judge fold, see docs/results/evidence.md.
-OVERLAP = 8.0
+OVERLAP = 4.0
 # Longest sentence that is quoted; less where the limits of a speech leave less room.
 MAX_QUOTE_WORDS = 30
+# Words left for the answer and a sentence of explanation beside the quotes.
+ROOM = 34
 _MARK = re.compile(r"[(\[]\s*(\d{1,2})\s*[)\]]")
 _NUMBER = re.compile(r"(?<!\d)\d{1,6}(?!\d)")
 
@@ -233,8 +235,7 @@ class EvidenceFirstDebater:
         self._sampling = sampling
         self._quotes = quotes
         self._drafts = drafts
-        # Room for the answer and a sentence of explanation beside the quotes.
-        self._max_quote_words = max(MIN_WORDS, min(MAX_QUOTE_WORDS, (limits.max_words - 25) // quotes))
+        self._max_quote_words = max(MIN_WORDS, min(MAX_QUOTE_WORDS, (limits.max_words - ROOM) // quotes))
         self._overlap = overlap
 
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:
