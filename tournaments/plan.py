@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from debate.agents.evidence import MAX_QUOTE_WORDS, SHORT_WORDS
+from debate.agents.evidence import SHORT_WORDS, longest_quote
 from debate.agents.judge import JudgeConfig
 from debate.agents.passages import quotable
 from debate.errors import ContextError
@@ -161,7 +161,7 @@ def make_plan(field: Field) -> Plan:
     calls: dict[str, Calls] = {}
     too_long: dict[str, int] = {}
     story_tokens: dict[str, int] = {}
-    ranked: set[tuple[str, str]] = set()
+    ranked: set[tuple[str, str, str]] = set()
     for player in field.players:
         if player.model is None:
             continue
@@ -258,11 +258,12 @@ def _quoted_words(player: PlayerConfig, field: Field) -> float:
     """Words that the own answer and the quotes take, on average over questions and sentences."""
     answers = [len(answer.split()) for question in field.questions for answer in question.answers]
     stories = {question.story_id: question.story or "" for question in field.questions}.values()
-    lengths = [len(quote.text.split()) for story in stories for quote in quotable(story, MAX_QUOTE_WORDS)]
+    longest = longest_quote((player.speech or field.speech).max_words, player.quotes)
+    lengths = [len(quote.text.split()) for story in stories for quote in quotable(story, longest)]
     return sum(answers) / len(answers) + player.quotes * sum(lengths) / max(1, len(lengths))
 
 
-def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: set[tuple[str, str]]) -> Calls:
+def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: set[tuple[str, str, str]]) -> Calls:
     """Ranking by likelihood takes a call a sentence, shared by both sides and all players of one model.
 
     A model without likelihoods is asked to pick, once for each speech.
@@ -270,6 +271,7 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
     if player.kind != "evidence_first" or player.model is None:
         return Calls()
     questions = {q.id: q for q in (*field.questions, *field.self_play)}.values()
+    longest = longest_quote((player.speech or field.speech).max_words, player.quotes)
     if not _capabilities(player.model).score:
         picks = round(field.rounds * field.sides)
         story = sum(_tokens(counter, question.story or "") for question in questions) / max(1, len(questions))
@@ -277,12 +279,11 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
         return Calls(picks, round(picks * (story + _FRAME_TOKENS)), picks * reply)
     total = Calls()
     for question in questions:
-        key = (player.model.name, question.id)
-        if key in ranked:
-            continue
-        ranked.add(key)
-        sentences = len(quotable(question.story or "", MAX_QUOTE_WORDS))
-        total += Calls(sentences + 1, round((sentences + 1) * 80 + _tokens(counter, question.story or "")))
+        asked = {"", *(quote.text for quote in quotable(question.story or "", longest))}
+        fresh = {(player.model.name, question.id, text) for text in asked} - ranked
+        ranked |= fresh
+        share = len(fresh) / len(asked)
+        total += Calls(len(fresh), round(len(fresh) * 80 + share * _tokens(counter, question.story or "")))
     return total
 
 

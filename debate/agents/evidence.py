@@ -47,6 +47,16 @@ class Evidence:
     gain: float | None
 
 
+def longest_quote(max_words: int, quotes: int) -> int:
+    """Return the most words of a quote in a speech, so that answer and explanation have room beside the quotes.
+
+    Args:
+        max_words: Most words of the speech.
+        quotes: Quotes in it.
+    """
+    return max(MIN_WORDS, min(MAX_QUOTE_WORDS, (max_words - ROOM) // quotes))
+
+
 async def rank_by_likelihood(
     model: Model, prompts: Prompts, view: View, quotes: Sequence[Quote], *, overlap: float = 0.0
 ) -> list[Evidence]:
@@ -235,7 +245,7 @@ class EvidenceFirstDebater:
         self._sampling = sampling
         self._quotes = quotes
         self._drafts = drafts
-        self._max_quote_words = max(MIN_WORDS, min(MAX_QUOTE_WORDS, (limits.max_words - ROOM) // quotes))
+        self._max_quote_words = longest_quote(limits.max_words, quotes)
         self._overlap = overlap
 
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:
