@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
@@ -27,8 +27,27 @@ from tournaments.ratings import Outcome
 _DEBATE = TypeAdapter(Debate)
 _VERDICT = TypeAdapter(Verdict)
 
-T = TypeVar("T")
 OutcomeKind = Literal["hard", "soft"]
+T = TypeVar("T")
+
+
+async def together(work: Iterable[Coroutine[None, None, T]]) -> list[T]:
+    """Run coroutines at once; the first to fail stops the rest, and its error comes alone.
+
+    Args:
+        work: Coroutines.
+
+    Returns:
+        Their results, in order.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except ExceptionGroup as failures:
+        # One line for the user: the same spent budget stops many debates. A fault of ours goes before it.
+        ours = [error for error in failures.exceptions if not isinstance(error, DissoiError)]
+        raise (ours or failures.exceptions)[0] from None
+    return [task.result() for task in tasks]
 
 
 class Setup(NamedTuple):
@@ -106,14 +125,7 @@ class Arena:
         Raises:
             DissoiError: Anything that stops the run: a spent budget, a lost model, a full disk.
         """
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._play(setup)) for setup in setups]
-        except ExceptionGroup as failures:
-            # One line for the user: the same spent budget stops many debates. A fault of ours goes before it.
-            ours = [error for error in failures.exceptions if not isinstance(error, DissoiError)]
-            raise (ours or failures.exceptions)[0] from None
-        return [task.result() for task in tasks]
+        return await together(self._play(setup) for setup in setups)
 
     async def _play(self, setup: Setup) -> Recorded:
         async with self.slots:

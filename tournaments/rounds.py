@@ -13,7 +13,16 @@ from debate.question import Question
 from debate.record import Recorded
 from debate.store import Store
 from tournaments.config import SwissConfig
-from tournaments.matches import Arena, OutcomeKind, Setup, match_setups, mean_scores, outcomes, self_play_setups
+from tournaments.matches import (
+    Arena,
+    OutcomeKind,
+    Setup,
+    match_setups,
+    mean_scores,
+    outcomes,
+    self_play_setups,
+    together,
+)
 from tournaments.pairing import Pairing, pair_round, round_robin
 from tournaments.questions import Data
 
@@ -39,7 +48,7 @@ def standings(names: Iterable[str], recorded: Iterable[Recorded], kind: OutcomeK
 
 
 async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
-    """Play all rounds, then self-play.
+    """Play all rounds, and self-play beside them.
 
     Each round's pairings are kept before it is played. A run that is gone on with reuses them: a debate that failed and
     is held again changes the standings, and other pairings would be debates to be paid for once more.
@@ -52,12 +61,19 @@ async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
     Returns:
         All debates with their verdicts.
     """
+    played = Played([], {}, Counter())
+    # Self-play hangs on nothing, so it goes on beside the rounds: a local model's batches stay full.
+    await together([_play_self(config, data, arena, played), _play_rounds(config, data, arena, played)])
+    return played
+
+
+async def _play_rounds(config: SwissConfig, data: Data, arena: Arena, played: Played) -> None:
     names = [player.name for player in config.players]
     rounds = config.tournament_rounds
     schedule = round_robin(names, config.seed) if config.is_round_robin else None
     met: Counter[frozenset[str]] = Counter()
     byes: set[str] = set()
-    played = Played([], {}, Counter())
+    setups: list[Setup] = []
     for number in range(rounds):
         pairings = _kept(arena.store, number)
         if pairings is None:
@@ -68,19 +84,24 @@ async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
                 pairings = pair_round(table, set(met), byes, config.seed * 1009 + number)
             await _keep(arena.store, number, pairings)
         questions = data.cross_play[number::rounds] if config.questions == "fresh" else data.cross_play
-        played.cross_play.extend(await arena.play(_round_setups(pairings, questions, met, config)))
+        setups += _round_setups(pairings, questions, met, config)
         for pairing in pairings:
             if pairing.player_b is None:
                 byes.add(pairing.player_a)
                 continue
             met[frozenset((pairing.player_a, pairing.player_b))] += 1
             played.matches.update((pairing.player_a, pairing.player_b))
+        # The rounds of a round robin are known beforehand, so all are played at once.
+        if schedule is None or number == rounds - 1:
+            played.cross_play.extend(await arena.play(setups))
+            setups = []
+
+
+async def _play_self(config: SwissConfig, data: Data, arena: Arena, played: Played) -> None:
     protocol = build_protocol(config.protocol)
-    if data.self_play:
-        own = await arena.play(s for name in names for s in self_play_setups(name, data.self_play, protocol))
-        for item in own:
-            played.self_play.setdefault(item.debate.players[0] or "", []).append(item)
-    return played
+    names = [player.name for player in config.players]
+    for item in await arena.play(s for name in names for s in self_play_setups(name, data.self_play, protocol)):
+        played.self_play.setdefault(item.debate.players[0] or "", []).append(item)
 
 
 def _kept(store: Store, number: int) -> list[Pairing] | None:
