@@ -49,9 +49,7 @@ class Question:
             )
         for name, index in (("gold", self.gold), ("distractor", self.distractor)):
             if index is not None and not 0 <= index < len(self.answers):
-                raise SourceError(
-                    f"question {self.id!r} of {self.source!r}: no answer {index}, which is its {name}"
-                )
+                raise SourceError(f"question {self.id!r} of {self.source!r}: no answer {index}, which is its {name}")
         if self.gold is not None and self.gold == self.distractor:
             raise SourceError(f"question {self.id!r} of {self.source!r}: the distractor is the gold answer")
 
