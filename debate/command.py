@@ -52,7 +52,8 @@ class Command(Generic[ConfigT]):
         about: What it does, in a sentence or two.
         config: The class of its configuration.
         run: Does it; returns the exit code.
-        default: The configuration file used when none is given, or None if one is needed.
+        default: The configuration file used when none is given; None if one is needed, or if the configuration has a
+            default for every key, so that flags alone will do.
     """
 
     name: str
@@ -82,7 +83,13 @@ class Command(Generic[ConfigT]):
     def help(self) -> str:
         """Return the text of ``--help``."""
         keys = configuration.describe(self.config)
-        return f"usage: python -m {self.name} --config FILE [flags]\n\n{self.about}\n\n{_SHARED_FLAGS}\n{keys}\n"
+        file = "--config FILE" if self._needs_file else "[--config FILE]"
+        return f"usage: python -m {self.name} {file} [flags]\n\n{self.about}\n\n{_SHARED_FLAGS}\n{keys}\n"
+
+    @property
+    def _needs_file(self) -> bool:
+        """Whether flags alone leave keys unset."""
+        return any(field.is_required() for field in self.config.model_fields.values())
 
     def _read(self, arguments: list[str]) -> tuple[ConfigT, Invocation]:
         own: dict[str, str] = {}
@@ -122,13 +129,13 @@ class Command(Generic[ConfigT]):
             path = Path(own["--resume"]) / CONFIG
         else:
             path = self.default
-        if path is None:
+        if path is None and self._needs_file:
             raise ConfigError("no configuration; give one with --config FILE (examples in configs/)")
-        tree = configuration.read_tree(path)
+        tree = {} if path is None else configuration.read_tree(path)
         tree.pop("provenance", None)  # a run folder's config.yaml also says where it came from
         for dotted, value in overrides:
             configuration.set_path(tree, dotted, value)
-        return configuration.parse(self.config, tree, where=str(path))
+        return configuration.parse(self.config, tree, where="flags" if path is None else str(path))
 
 
 def check_one_root() -> None:

@@ -18,6 +18,11 @@ class RunConfig(Config):
     name: str
 
 
+class FlagsConfig(Config):
+    size: int = Field(8, description="the size")
+    spread: float = Field(1.5, ge=0, description="the spread")
+
+
 class Recorder:
     """A command's work: keeps what it was given, then ends as told."""
 
@@ -117,6 +122,26 @@ def test_no_configuration_and_missing_keys(tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().err == (
         f"tournaments.test: {empty}: name: missing; set it in the configuration or by a flag\n"
     )
+
+
+def test_a_configuration_of_defaults_needs_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[FlagsConfig] = []
+
+    def run(config: FlagsConfig, _: Invocation) -> int:
+        seen.append(config)
+        return 0
+
+    flags = Command("tournaments.test", "Does nothing.", FlagsConfig, run)
+    assert flags.main([]) == 0
+    assert flags.main(["--size", "3"]) == 0
+    (tmp_path / "c.yaml").write_text("spread: 2\n", encoding="utf-8")
+    assert flags.main(["--config", str(tmp_path / "c.yaml"), "--size", "3"]) == 0
+    assert seen == [FlagsConfig(), FlagsConfig(size=3), FlagsConfig(size=3, spread=2)]
+    assert flags.main(["--sise", "3"]) == 2
+    assert capsys.readouterr().err == "tournaments.test: flags: sise: unknown key; did you mean size?\n"
+    assert flags.main(["--help"]) == 0
+    assert "usage: python -m tournaments.test [--config FILE] [flags]" in capsys.readouterr().out
+    assert "usage: python -m tournaments.test --config FILE [flags]" in command(Recorder()).help()
 
 
 @pytest.mark.parametrize("kind", [BudgetError, DissoiError, ModelAccessError, SourceError, StoreError])
