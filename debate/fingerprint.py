@@ -61,6 +61,22 @@ _MASKS: npt.NDArray[np.uint64] = np.array([_hash(f"mask {i}") for i in range(VAL
 _FACTORS: npt.NDArray[np.uint64] = np.array([_hash(f"factor {i}") | 1 for i in range(VALUES)], dtype=np.uint64)
 
 
+def to_hex(value: Fingerprint) -> str:
+    """Write a fingerprint down: 16 hexadecimal digits a value, which every reader of JSON keeps exactly."""
+    return "".join(f"{minimum:016x}" for minimum in value)
+
+
+def from_hex(text: str) -> Fingerprint:
+    """Read what ``to_hex`` wrote.
+
+    Raises:
+        ValueError: The text is no fingerprint.
+    """
+    if not re.fullmatch(rf"(?:[0-9a-f]{{{16 * VALUES}}})?", text):
+        raise ValueError(f"a fingerprint is {16 * VALUES} hexadecimal digits, or none; this has {len(text)} characters")
+    return tuple(int(text[at : at + 16], 16) for at in range(0, len(text), 16))
+
+
 def similarity(a: Fingerprint, b: Fingerprint) -> float:
     """Estimate the Jaccard similarity of two stories' runs of words; 0 where one has no word."""
     if not a or not b:
@@ -83,14 +99,18 @@ class StoryFinder:
         self._names: list[str] = []
         self._holders: dict[tuple[int, int], list[int]] = {}
 
-    def add(self, name: str, story: str) -> None:
-        """Add a story under a name; a name may have several texts."""
-        for key in enumerate(fingerprint(story)):
+    def add(self, name: str, story: str | Fingerprint) -> None:
+        """Add a story, or what is left of one, its fingerprint, under a name; a name may have several texts."""
+        for key in enumerate(_as_fingerprint(story)):
             self._holders.setdefault(key, []).append(len(self._names))
         self._names.append(name)
 
-    def find(self, story: str) -> str | None:
+    def find(self, story: str | Fingerprint) -> str | None:
         """Return the name of the story that is the same as this one, the most alike where there are several."""
-        shared = Counter(place for key in enumerate(fingerprint(story)) for place in self._holders.get(key, ()))
+        shared = Counter(place for key in enumerate(_as_fingerprint(story)) for place in self._holders.get(key, ()))
         place, count = min(shared.items(), key=lambda item: (-item[1], item[0]), default=(0, 0))
         return self._names[place] if count >= SAME * VALUES else None
+
+
+def _as_fingerprint(story: str | Fingerprint) -> Fingerprint:
+    return fingerprint(story) if isinstance(story, str) else story

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import pydantic
@@ -41,6 +42,9 @@ class ModelConfig(Config):
         description="openai/NAME (or any server's name with base_url), hf/FOLDER-OR-ID, embedded/smollm2-135m, "
         "scripted/MODULE:FUNCTION"
     )
+    adapter: str | None = Field(
+        None, min_length=1, description="folder of a LoRA adapter on top of a local or the embedded model"
+    )
     base_url: str | None = Field(
         None, description="an OpenAI-compatible server; default OPENAI_BASE_URL", json_schema_extra=NOT_IN_DIGEST
     )
@@ -64,13 +68,34 @@ class ModelConfig(Config):
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> Self:
+        kind = kind_of(self.name)
+        if self.adapter is not None and kind not in {"local", "embedded"}:
+            raise ValueError(
+                f"model {self.name!r} takes no adapter from here; leave adapter out, or name a model that runs here "
+                f"(hf/FOLDER-OR-ID or {EMBEDDED}); a server is given its adapters when it is started"
+            )
         declared = [name for name, value in self.capabilities.model_dump().items() if value is not None]
-        if kind_of(self.name) != "remote" and declared:
+        if kind != "remote" and declared:
             raise ValueError(
                 f"model {self.name!r} knows what it can do; leave {', '.join(declared)} out of its capabilities, which "
                 "are for models behind a server"
             )
         return self
+
+    @property
+    def label(self) -> str:
+        """What calls, verdicts and reports name the model by: its name, then its adapter's folder's.
+
+        Such as ``embedded/smollm2-135m+judge``. Only the last part of the adapter's path is in it, so that results do
+        not depend on where the folder lies; ``Models`` refuses two adapters of one label.
+        """
+        return self.name if self.adapter is None else f"{self.name}+{_last_part(self.adapter)}"
+
+
+def _last_part(folder: str) -> str:
+    path = Path(folder).expanduser()
+    # "." and ".." have no name of their own.
+    return path.name if path.name not in {"", ".."} else path.resolve().name
 
 
 def _from_name(value: object) -> object:
@@ -111,7 +136,8 @@ def open_model(config: ModelConfig) -> Model:
         The model, without a call log.
 
     Raises:
-        ConfigError: The name is malformed, or names a scripted model that cannot be imported.
+        ConfigError: The name is malformed, names a scripted model that cannot be imported, or an adapter that was
+            trained on another model.
         ModelAccessError: Weights, key or server are missing.
     """
     kind = kind_of(config.name)
@@ -128,8 +154,22 @@ def open_model(config: ModelConfig) -> Model:
     else:
         path = config.name.removeprefix("hf/")
     return LocalModel(
-        path, name=config.name, dtype=config.dtype, device=config.device, reproducible=config.reproducible
+        path,
+        name=config.label,
+        adapter=_find_adapter(config),
+        dtype=config.dtype,
+        device=config.device,
+        reproducible=config.reproducible,
     )
+
+
+def _find_adapter(config: ModelConfig) -> Path | None:
+    """Return the folder of the configured adapter, after holding that it is one and fits the model."""
+    if config.adapter is None:
+        return None
+    from debate.models.adapter import find_adapter
+
+    return find_adapter(config.adapter, config.name)
 
 
 def check_access(config: ModelConfig) -> None:
@@ -139,9 +179,11 @@ def check_access(config: ModelConfig) -> None:
         config: Which model.
 
     Raises:
-        ConfigError: It names a scripted model that cannot be imported, or a device that this machine does not have.
-        ModelAccessError: Its key is missing.
+        ConfigError: It names a scripted model that cannot be imported, a device that this machine does not have, or an
+            adapter that was trained on another model.
+        ModelAccessError: Its key or its adapter is missing.
     """
+    _find_adapter(config)
     if kind_of(config.name) in {"remote", "scripted"}:
         open_model(config)
     elif config.device not in {"auto", "cpu"}:
@@ -204,6 +246,7 @@ class Models:
         self._store = store
         self._meter = meter
         self._open: dict[str, LoggedModel] = {}
+        self._adapters: dict[str, str | None] = {}
         self._remote: list[RemoteModel] = []
         self._slots: dict[str, Slots] = {}
         self.grace_s = 0.0
@@ -212,11 +255,17 @@ class Models:
         """Return the model of a configuration, opened if it is not yet.
 
         Raises:
-            ConfigError: See ``open_model``.
+            ConfigError: Its label is that of another adapter's model; or see ``open_model``.
             ModelAccessError: See ``open_model``.
         """
         key = config.model_dump_json()
         if key not in self._open:
+            other = self._adapters.setdefault(config.label, config.adapter)
+            if other != config.adapter:
+                raise ConfigError(
+                    f"adapters {other!r} and {config.adapter!r} would both be called {config.label!r}; give their "
+                    "folders different names"
+                )
             remote = kind_of(config.name) == "remote"
             model = self._get_remote(config) if remote else open_model(config)
             self._open[key] = LoggedModel(model, self._store, self._meter)
@@ -285,6 +334,7 @@ class TokenCounter:
         from debate.models.texts import Texts
 
         folder = ensure_embedded() if embedded else find_folder(config.name.removeprefix("hf/"), weights=False)
+        _find_adapter(config)
         texts = Texts(folder)
         self.context = getattr(AutoConfig.from_pretrained(str(folder)), "max_position_embeddings", None)
         self._count = lambda messages: len(texts.prompt(messages))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from debate.errors import ConfigError, ModelAccessError
 from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling, Scores
-from debate.models.weights import folder_digest
+from debate.models.weights import ADAPTER, folder_digest
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +33,7 @@ class LocalModel:
     Args:
         path: A folder that ``save_pretrained`` wrote, or a hub id.
         name: What users call it.
+        adapter: Folder of a LoRA adapter that is merged into the weights, see ``debate.models.adapter.find_adapter``.
         dtype: ``auto`` is bfloat16 where the hardware computes in it, else float32.
         device: A torch device; ``auto`` is the first GPU, else the CPU.
         reproducible: Replies do not depend on what else runs: float32.
@@ -44,7 +45,7 @@ class LocalModel:
 
     Raises:
         ConfigError: ``reproducible`` with bfloat16, a bad size, or a device that there is not.
-        ModelAccessError: The model cannot be found or loaded.
+        ModelAccessError: The model or its adapter cannot be found or loaded.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class LocalModel:
         path: str,
         *,
         name: str,
+        adapter: Path | None = None,
         dtype: Literal["auto", "float32", "bfloat16"] = "auto",
         device: str = "auto",
         reproducible: bool = False,
@@ -77,11 +79,12 @@ class LocalModel:
         if dtype == "auto" and not fast_bfloat16(where):
             kind = torch.float32
         texts = Texts(folder)
-        runner = Runner(folder, kind, where, prefix_mib * MIB)
+        runner = Runner(folder, kind, where, prefix_mib * MIB, adapter=adapter)
         self.name = name
         mode = "reproducible" if reproducible else "fast"
         short = str(kind).removeprefix("torch.")
-        self.digest = f"{folder_digest(folder)}:{ENGINE}:{short}:{where.type}:{mode}"
+        weights = folder_digest(folder) + ("" if adapter is None else f"+{folder_digest(adapter, ADAPTER)}")
+        self.digest = f"{weights}:{ENGINE}:{short}:{where.type}:{mode}"
         self.capabilities = Capabilities(score=True, system_role=texts.system_role, context=runner.context)
         self._texts = texts
         self._engine = Engine(runner, texts, max_batch=max_batch, max_bytes=decode_mib * MIB, threads=threads)
@@ -177,6 +180,10 @@ def find_folder(path: str, *, weights: bool = True) -> Path:
     folder = Path(path).expanduser()
     if (folder / "config.json").is_file():
         return folder
+    if (folder / "adapter_config.json").is_file():
+        raise ModelAccessError(
+            f"{path}: this folder holds an adapter; name the model that it was trained on and write adapter: {path}"
+        )
     if folder.is_dir() or path.startswith((".", "~", "/")) or "/" not in path:
         raise ModelAccessError(f"{path}: no model in this folder (config.json is missing); give a folder or a hub id")
     from huggingface_hub import snapshot_download

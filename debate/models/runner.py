@@ -19,6 +19,7 @@ from torch import Tensor
 
 from debate.errors import ModelAccessError
 from debate.models import attention
+from debate.models.adapter import merge_adapter
 from debate.models.attention import KVShape, Layout, Packed
 from debate.models.forest import Forest, grow
 from debate.models.packing import pack
@@ -59,12 +60,21 @@ class Runner:
         dtype: Of weights, activations and caches.
         device: Where it runs.
         prefix_bytes: Most bytes of stored prefixes.
+        adapter: Folder of a LoRA adapter to merge into the weights.
 
     Raises:
-        ModelAccessError: The folder cannot be loaded, or its attention is of a kind that this engine lacks.
+        ModelAccessError: A folder cannot be loaded, or the attention is of a kind that this engine lacks.
     """
 
-    def __init__(self, folder: Path, dtype: torch.dtype, device: torch.device, prefix_bytes: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        dtype: torch.dtype,
+        device: torch.device,
+        prefix_bytes: int,
+        *,
+        adapter: Path | None = None,
+    ) -> None:
         from transformers import AutoModelForCausalLM
 
         attention.register()
@@ -81,7 +91,8 @@ class Runner:
         config = model.config.get_text_config()
         _check(folder, config)
         module: torch.nn.Module = model
-        self._model = module.to(device).eval()
+        module = module.to(device)
+        self._model = (module if adapter is None else merge_adapter(module, adapter)).eval()
         with torch.inference_mode():
             pack(self._model)
         self.device = device

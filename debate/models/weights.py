@@ -12,6 +12,8 @@ DECISIVE = re.compile(
     r".*\.safetensors|.*\.bin|.*\.jinja|config\.json|generation_config\.json"
     r"|tokenizer.*\.json|tokenizer\.model|vocab\.(json|txt)|merges\.txt|special_tokens_map\.json|added_tokens\.json"
 )
+# Of an adapter's folder: tokenizer and template are the base model's, whatever a trainer has copied beside the adapter.
+ADAPTER = re.compile(r"adapter_model\.safetensors|adapter_config\.json")
 SIDECAR = "dissoi-digests.json"
 LARGE_BYTES = 8 << 20
 
@@ -22,14 +24,15 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def folder_digest(folder: Path) -> str:
+def folder_digest(folder: Path, decisive: re.Pattern[str] = DECISIVE) -> str:
     """Return the sha256 over names and contents of a model folder's decisive files.
 
     Large files are hashed once: a hub cache names them by their sha256, elsewhere the digest is stored beside them and
     holds while size and modification time stay.
 
     Args:
-        folder: A model folder as ``save_pretrained`` writes it.
+        folder: A model's or adapter's folder as ``save_pretrained`` writes it.
+        decisive: The names of the files that count.
 
     Returns:
         Hexadecimal digits.
@@ -37,7 +40,7 @@ def folder_digest(folder: Path) -> str:
     Raises:
         FileNotFoundError: The folder holds no decisive file.
     """
-    files = sorted(file for file in folder.iterdir() if file.is_file() and DECISIVE.fullmatch(file.name))
+    files = sorted(file for file in folder.iterdir() if file.is_file() and decisive.fullmatch(file.name))
     if not files:
         raise FileNotFoundError(f"{folder}: no weights in this folder")
     sidecar = folder / SIDECAR

@@ -26,7 +26,8 @@ def load_questions(place: str, source: str) -> Iterator[Question]:
         source: The source string, for the questions to carry.
 
     Yields:
-        Questions in the order of the file. Story ids are hashes of the stories, question ids add the place.
+        Questions in the order of the file. Story ids are hashes of the stories, question ids add the place. The file
+        names no articles, so its stories have no fold.
 
     Raises:
         SourceError: A line is malformed, or a question's options or right letter cannot be read.

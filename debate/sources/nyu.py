@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from debate.errors import SourceError
+from debate.folds import fold_of
 from debate.question import Question
 from debate.quotes import Argument, Name, Quote, parse_argument, quote_span
 from debate.record import Debate, Recorded
@@ -177,6 +178,7 @@ def _frame(setup: Row, stories: _Stories, source: str) -> _Frame:
         story=story,
         story_id=f"quality-{article}",
         source=source,
+        fold=fold_of(article),
     )
     return _Frame(question, seats, starts)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from debate.errors import SourceError
+from debate.folds import fold_of
 from debate.question import Question
 from debate.sources.locate import find
 from debate.sources.rows import Row, hint, json_rows, listed
@@ -35,7 +36,7 @@ def load_questions(place: str, source: str, options: Mapping[str, str]) -> Itera
         options: ``hard`` (``true`` or ``false``) and ``source`` (such as ``Gutenberg``): keep only these.
 
     Yields:
-        Questions in the order of the file; story ids are by article, which several lines may share.
+        Questions in the order of the file; story ids and folds are by article, which several lines may share.
 
     Raises:
         SourceError: An option or a line is malformed, or no line is of the source asked for.
@@ -53,11 +54,11 @@ def load_questions(place: str, source: str, options: Mapping[str, str]) -> Itera
             if row.text("source").casefold() != wanted.casefold():
                 continue
         kept += 1
-        story_id = f"quality-{row.text('article_id')}"
+        article = row.text("article_id")
         story = strip_html(row.text("article"))
         story = articles.setdefault(story, story)  # lines on one article share one text in memory
         for question in row.rows("questions"):
-            loaded = _question(question, story, story_id, source)
+            loaded = _question(question, story, article, source)
             if hard is None or loaded.hard is (hard == "true"):
                 yield loaded
     if wanted is not None and not kept:
@@ -66,7 +67,7 @@ def load_questions(place: str, source: str, options: Mapping[str, str]) -> Itera
         )
 
 
-def _question(row: Row, story: str, story_id: str, source: str) -> Question:
+def _question(row: Row, story: str, article: str, source: str) -> Question:
     answers = tuple(answer.strip() for answer in row.texts("options"))
     if len(answers) < 2 or not all(answers):
         raise row.error("field 'options' needs two or more answers, none of them blank")
@@ -77,8 +78,9 @@ def _question(row: Row, story: str, story_id: str, source: str) -> Question:
         answers=answers,
         gold=gold,
         story=story,
-        story_id=story_id,
+        story_id=f"quality-{article}",
         source=source,
+        fold=fold_of(article),
         distractor=None if gold is None else _distractor(row, gold, len(answers)),
         hard=_hard(row),
     )

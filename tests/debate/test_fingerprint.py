@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from debate.fingerprint import VALUES, StoryFinder, fingerprint, same_story, similarity, words
+from debate.fingerprint import VALUES, StoryFinder, fingerprint, from_hex, same_story, similarity, to_hex, words
 from debate.sources import load
 
 PLAIN = "“I can’t go,” said Ana — it's Tomas's boat (the red one)... We'd re-sign for $3.50, wouldn't we?"
@@ -89,3 +89,19 @@ def test_no_two_shipped_stories_are_taken_for_one() -> None:
     for name, story in stories.items():
         assert finder.find(story) is None
         finder.add(name, story)
+
+
+def test_fingerprints_are_kept_as_text_and_found_by() -> None:
+    one = " ".join(text(600))
+    kept = to_hex(fingerprint(one))
+    assert len(kept) == 16 * VALUES
+    assert from_hex(kept) == fingerprint(one)
+    assert from_hex(to_hex(())) == ()
+    for wrong in (kept[:-1], kept.upper(), f"{kept}\n"):
+        with pytest.raises(ValueError, match="a fingerprint is 1024 hexadecimal digits, or none"):
+            from_hex(wrong)
+    finder = StoryFinder()
+    finder.add("one", from_hex(kept))
+    finder.add("none", ())
+    assert finder.find(one) == finder.find(fingerprint(one)) == "one"
+    assert finder.find(()) is None

@@ -1,0 +1,78 @@
+"""A tiny random Llama and tiny random adapters for it, as transformers and peft save them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+WORDS = ("<unk>", "<end>", "user", "A", "B", "C", "fog", "sea", "bell", "boat", "lamp", "who")
+
+
+def save_model(folder: Path, *, seed: int = 0, hidden: int = 32) -> Path:
+    """Save a model of twelve tokens, two layers and random weights, with tokenizer and template.
+
+    Args:
+        folder: Where.
+        seed: Of the weights.
+        hidden: Size of a position's state.
+
+    Returns:
+        The folder.
+    """
+    import torch
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    plain = Tokenizer(WordLevel({word: index for index, word in enumerate(WORDS)}, unk_token=WORDS[0]))
+    plain.pre_tokenizer = Whitespace()
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # the library's
+        tokenizer_object=plain, unk_token=WORDS[0], eos_token=WORDS[1], pad_token=WORDS[1]
+    )
+    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }} {{ m['content'] }} {% endfor %}"
+    tokenizer.save_pretrained(str(folder))
+    config = LlamaConfig(
+        vocab_size=len(WORDS),
+        hidden_size=hidden,
+        intermediate_size=2 * hidden,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=128,
+        eos_token_id=1,
+        tie_word_embeddings=False,
+        initializer_range=0.5,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        LlamaForCausalLM(config).save_pretrained(str(folder))
+    return folder
+
+
+def save_adapter(base: Path, folder: Path, *, seed: int = 0, rank: int = 4) -> Path:
+    """Save a LoRA adapter of random weights, none of them zero, for a saved model.
+
+    Args:
+        base: The model's folder.
+        folder: Where.
+        seed: Of the weights.
+        rank: Of the adapter's matrices.
+
+    Returns:
+        The folder.
+    """
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(str(base), dtype=torch.float32)
+    targets = ["q_proj", "v_proj", "o_proj", "down_proj"]
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=targets, task_type="CAUSAL_LM")
+    adapted = get_peft_model(model, config)
+    noise = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in adapted.named_parameters():
+            if "lora_" in name:
+                parameter.copy_(0.3 * torch.randn(parameter.shape, generator=noise))
+    adapted.save_pretrained(str(folder))
+    return folder
