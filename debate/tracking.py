@@ -1,7 +1,7 @@
 """Tracking of runs in Weights & Biases: what a finished run found, sent there or kept for it in the run folder.
 
-Nothing is sent but what ``log_run`` is given: no code, no console output, no facts of the machine. wandb is imported
-only where a run is tracked.
+Nothing is sent but what ``log_run`` is given and wandb's own note of versions and platform: no code, no console
+output, no host name. wandb is imported only where a run is tracked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -130,7 +130,7 @@ def log_run(
     for mode in modes:
         heard = io.StringIO()  # wandb talks on stderr; what it complains of is told in one line
         try:
-            with contextlib.redirect_stderr(heard):
+            with contextlib.redirect_stderr(heard), _staged_in(run_folder / "wandb"):
                 if mode != modes[0]:
                     _let_go()
                 run = _start(config, mode, run_folder=run_folder, command=command, settings=settings)
@@ -146,6 +146,20 @@ def log_run(
         where = f"{run.url}" if mode == "online" else f"kept in {folder}; send it with `wandb sync {folder}`"
         sys.stdout.write(f"wandb: {where}\n")
         return
+
+
+@contextlib.contextmanager
+def _staged_in(folder: Path) -> Iterator[None]:
+    """Have wandb stage tables here; it would in the user's home, where those of an offline run stay for good."""
+    before = os.environ.get("WANDB_DATA_DIR")
+    os.environ["WANDB_DATA_DIR"] = str(folder.resolve())
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["WANDB_DATA_DIR"]
+        else:
+            os.environ["WANDB_DATA_DIR"] = before
 
 
 def _let_go() -> None:
@@ -181,8 +195,7 @@ def _start(
             symlink=False,
             finish_timeout=FINISH_SECONDS,
             finish_timeout_raises=True,
-            # Offline tables would else be staged outside the run folder, and lost when it is copied.
-            allow_offline_artifacts=False,
+            allow_offline_artifacts=False,  # an offline table is then found by its file in the run folder
             save_code=False,
             disable_code=True,
             disable_git=True,

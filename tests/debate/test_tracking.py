@@ -294,7 +294,7 @@ def test_offline_keeps_all_in_the_run_folder_and_a_resumed_run_goes_on_with_its_
     done = track(tmp_path / "run", env, mode="offline", project="p", group="g", transcripts=1)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    (folder,) = (tmp_path / "run" / "wandb").iterdir()
+    (folder,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
     assert done.stdout.splitlines() == [f"wandb: kept in {folder}; send it with `wandb sync {folder}`", "True"]
 
     kept = read_offline(folder)
@@ -325,7 +325,7 @@ def test_offline_keeps_all_in_the_run_folder_and_a_resumed_run_goes_on_with_its_
 
     again = track(tmp_path / "run", env, mode="offline", project="p", transcripts=0)
     assert again.returncode == 0, again.stderr
-    runs = [read_offline(path) for path in sorted((tmp_path / "run" / "wandb").iterdir())]
+    runs = [read_offline(path) for path in sorted((tmp_path / "run" / "wandb").glob("offline-run-*"))]
     assert [run.run_id for run in runs] == [kept.run_id] * 2
     assert "transcripts" in runs[0].summary
     assert "transcripts" not in runs[1].summary
