@@ -100,20 +100,33 @@ def scenarios(config: SimulateConfig) -> list[Scenario]:
     return list(dict.fromkeys(config.scenario(factor) for factor in FACTORS))
 
 
-def simulate(config: SimulateConfig) -> list[Size]:
-    """Simulate every size, on all processors where that is worth their start."""
+def simulate(config: SimulateConfig, *, processes: int | None = None) -> list[Size]:
+    """Simulate every size.
+
+    Args:
+        config: What to simulate.
+        processes: How many work at it, which changes no result; by default one a processor, where that is worth it.
+
+    Returns:
+        The sizes, smallest first, each with its repetitions.
+    """
     sizes = scenarios(config)
     work = [(scenario, config.seed, number) for scenario in sizes for number in range(config.repetitions)]
-    outcomes = config.repetitions * sum(scenario.verdicts for scenario in sizes)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores == 1 or outcomes < _ALONE:
+    if processes is None:
+        outcomes = config.repetitions * sum(scenario.verdicts for scenario in sizes)
+        processes = 1 if outcomes < _ALONE else _processors()
+    if processes == 1:
         done = list(_shown((repeat(*one) for one in work), len(work)))
     else:
         context = multiprocessing.get_context("spawn")  # a fork would take the threads of numerical libraries with it
-        with ProcessPoolExecutor(cores, context, initializer=_leave_interrupts_to_the_parent) as pool:
+        with ProcessPoolExecutor(processes, context, initializer=_leave_interrupts_to_the_parent) as pool:
             done = list(_shown(pool.map(repeat, *zip(*work, strict=True)), len(work)))
     each = config.repetitions
     return [Size(scenario, done[at * each : (at + 1) * each]) for at, scenario in enumerate(sizes)]
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _leave_interrupts_to_the_parent() -> None:
