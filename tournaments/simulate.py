@@ -164,8 +164,10 @@ def interval_table(size: Size) -> Table:
     rows: list[list[Cell]] = []
     for quantity, title in _ROWS:
         found = summarise(quantity, size.repetitions)
-        single = quantity in {"right", "seat"}
-        rows.append([title, found.half_width, found.coverage, found.error, found.true if single else None, found.open])
+        # ratings have mean 0 in truth and estimate, so their mean error is 0 whatever happens
+        error = None if quantity in {"rating", "side"} else found.error
+        true = found.true if quantity in {"right", "seat"} else None
+        rows.append([title, found.half_width, found.coverage, error, true, found.open])
     return Table(
         f"What {one.debates:,} debates and {one.verdicts:,} verdicts buy: {one.players} players, {_schedule(one)}, "
         f"{one.questions} questions on {one.stories} stories",

@@ -121,7 +121,8 @@ def test_estimates_converge_to_the_truth_without_effects() -> None:
     assert all(abs(one.elo - one.true) < 15 for one in found.estimates)
     terms = {one.quantity: one.true for one in found.estimates if one.quantity in {"right", "seat"}}
     assert terms == pytest.approx({"right": 100, "seat": 30}, abs=1e-3)
-    assert found.ranked == 1.0
+    best, middle, worst = (one.elo for one in found.estimates if one.quantity == "rating")
+    assert found.ranked == ((best > middle) + (best > worst) + (middle > worst)) / 3
 
 
 def test_with_effects_estimates_converge_to_the_estimand() -> None:
