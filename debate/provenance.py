@@ -13,15 +13,29 @@ from pathlib import Path
 from debate.config import Tree, digest
 from debate.question import Question
 
-_PACKAGES = ("dissoi", "torch", "transformers", "openai", "numpy", "pydantic", "rustworkx")
+_PACKAGES = (
+    "dissoi",
+    "torch",
+    "transformers",
+    "peft",
+    "openai",
+    "numpy",
+    "scipy",
+    "pydantic",
+    "rapidfuzz",
+    "rustworkx",
+)
 
 
-def provenance(data: Mapping[str, Sequence[Question]], prompts: Mapping[str, str]) -> Tree:
+def provenance(
+    data: Mapping[str, Sequence[Question]], prompts: Mapping[str, str], extensions: Mapping[str, str] | None = None
+) -> Tree:
     """Describe where a run's results come from; what its models are is kept when they are opened.
 
     Args:
         data: Questions by what they are used for.
         prompts: A digest of each prompt template in effect, by name.
+        extensions: A digest of each extension's file, by import path.
 
     Returns:
         A tree of plain values for the run's ``config.yaml``.
@@ -34,6 +48,7 @@ def provenance(data: Mapping[str, Sequence[Question]], prompts: Mapping[str, str
         "versions": {name: version for name in _PACKAGES if (version := _version(name)) is not None},
         "data": {name: questions_digest(questions) for name, questions in data.items()},
         "prompts": dict(prompts),
+        "extensions": dict(extensions or {}),
     }
 
 

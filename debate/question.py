@@ -11,6 +11,8 @@ from debate.errors import SourceError
 
 Fold = Literal["judge", "debater", "validation", "test"]
 FOLDS: tuple[Fold, ...] = get_args(Fold)
+#: Which wrong answer of several stands against the right one, see ``Question.pair``.
+DistractorChoice = Literal["source", "drawn", "closest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,16 @@ class Question:
         if self.gold is not None and self.gold == self.distractor:
             raise SourceError(f"question {self.id!r} of {self.source!r}: the distractor is the gold answer")
 
-    def pair(self) -> Question:
+    def pair(self, choice: DistractorChoice = "source") -> Question:
         """Reduce to the right answer and its distractor, for protocols that set one answer against another.
 
-        A question of two answers is returned as it is. Otherwise the distractor is the source's, or, where the source
-        names none, a wrong answer chosen by a hash of the question; a hash also orders the two, so their order says
+        A question of two answers is returned as it is. A hash orders the two that are left of more, so their order says
         nothing about which is right.
+
+        Args:
+            choice: The distractor: ``source`` takes the one that the source names, or, where it names none, draws one
+                by a hash of the question; ``drawn`` always draws; ``closest`` takes the wrong answer worded most like
+                the right one (rapidfuzz ``token_set_ratio``, ties by order).
 
         Returns:
             A question of exactly two answers, with the same id and story.
@@ -74,9 +80,11 @@ class Question:
                 "with a distractor; give it two answers or a gold index"
             )
         noise = int.from_bytes(hashlib.sha256(f"pair\0{self.id}\0{self.text}".encode()).digest()[:8], "big")
-        distractor = self.distractor
+        wrong = [index for index in range(len(self.answers)) if index != self.gold]
+        distractor = self.distractor if choice == "source" else None
+        if choice == "closest":
+            distractor = self._closest(self.answers[self.gold], wrong)
         if distractor is None:
-            wrong = [index for index in range(len(self.answers)) if index != self.gold]
             distractor = wrong[(noise >> 1) % len(wrong)]
         order = (self.gold, distractor) if noise % 2 == 0 else (distractor, self.gold)
         return dataclasses.replace(
@@ -85,3 +93,8 @@ class Question:
             gold=order.index(self.gold),
             distractor=order.index(distractor),
         )
+
+    def _closest(self, gold: str, wrong: list[int]) -> int:
+        from rapidfuzz import fuzz
+
+        return max(wrong, key=lambda index: (fuzz.token_set_ratio(gold.lower(), self.answers[index].lower()), -index))

@@ -175,8 +175,12 @@ def _changed_inputs(old: Tree, new: Tree) -> list[str]:
     """Name data and templates that differ; a template that the run did not know cannot have changed it."""
     prompts = old.get("prompts") or {}
     return differences(
-        {"data": old.get("data"), "prompts": prompts},
-        {"data": new["data"], "prompts": {name: digest for name, digest in new["prompts"].items() if name in prompts}},
+        {"data": old.get("data"), "prompts": prompts, "extensions": old.get("extensions") or {}},
+        {
+            "data": new["data"],
+            "prompts": {name: digest for name, digest in new["prompts"].items() if name in prompts},
+            "extensions": new.get("extensions") or {},
+        },
     )
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
 
 from debate.errors import ConfigError
 from debate.question import Question
 from debate.quotes import Argument, Seat
-from debate.view import View, ViewTurn
+from debate.view import Role, View, ViewTurn
 
-Role = Literal["debater", "consultant", "judge"]
 SEATS: tuple[Seat, Seat] = ("A", "B")
 
 
@@ -51,6 +49,9 @@ class Turn:
         thinking: What the speaker thought before it; never shown to others.
         flaws: Why the argument is not valid; empty for a valid one.
         candidates: Everything that was sampled for the turn, in order: training data.
+        to: Of a judge's turn: the answer whose speaker it addresses, where that is one speaker of two.
+        first: Of a judge's turn: the answer that it was shown in seat A. A speaker's names stand for itself ("self")
+            and its opponent; a judge's for the speaker of this answer and the other one.
     """
 
     round: int
@@ -60,10 +61,12 @@ class Turn:
     thinking: str = ""
     flaws: tuple[str, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    to: int | None = None
+    first: int = 0
 
     @staticmethod
     def choose(
-        candidates: tuple[Candidate, ...], index: int, *, round_: int, answer: int, role: Role = "debater"
+        candidates: tuple[Candidate, ...], index: int, *, round_: int, answer: int | None, role: Role = "debater"
     ) -> Turn:
         """Make the turn in which ``candidates[index]`` is what the speaker says."""
         chosen = candidates[index]
@@ -107,32 +110,38 @@ class Transcript:
         """Return the seat in which an answer is shown."""
         return SEATS[self.seats.index(answer)]
 
-    def view(self, *, answer: int | None = None, story: bool = False) -> View:
+    def view(self, *, answer: int | None = None, story: bool = False, role: Role = "debater") -> View:
         """Return what one agent gets to see.
 
         Args:
             answer: The answer index the agent defends, or None for a judge.
             story: Whether the agent may read the story.
+            role: What the agent is, where it defends an answer.
 
         Returns:
             A view in the frame of this transcript's seats; it holds no gold index.
         """
-        turns = self.turns
-        if not self.spoken_order:
-            turns = tuple(
-                sorted(
-                    turns, key=lambda turn: (turn.round, -1 if turn.answer is None else self.seats.index(turn.answer))
-                )
-            )
+        turns = self.turns if self.spoken_order else tuple(sorted(self.turns, key=self._place))
         return View(
             question=self.question.text,
             answers=(self.question.answers[self.seats[0]], self.question.answers[self.seats[1]]),
             story=self.question.story if story else None,
-            turns=tuple(
-                ViewTurn(
-                    turn.round, turn.role, None if turn.answer is None else self.seat_of(turn.answer), turn.argument
-                )
-                for turn in turns
-            ),
+            turns=tuple(self._show(turn) for turn in turns),
             seat=None if answer is None else self.seat_of(answer),
+            role="judge" if answer is None else role,
+        )
+
+    def _place(self, turn: Turn) -> tuple[int, int, bool]:
+        """Where both speak at once: by round, what concerns seat A first, the judge before whom it asks."""
+        about = turn.to if turn.answer is None else turn.answer
+        return turn.round, -1 if about is None else self.seats.index(about), turn.answer is not None
+
+    def _show(self, turn: Turn) -> ViewTurn:
+        return ViewTurn(
+            turn.round,
+            turn.role,
+            None if turn.answer is None else self.seat_of(turn.answer),
+            turn.argument,
+            frame=self.seat_of(turn.first if turn.answer is None else turn.answer),
+            to=None if turn.to is None else self.seat_of(turn.to),
         )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from debate.quotes import Argument, Seat
+
+Role = Literal["debater", "consultant", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,25 +16,31 @@ class ViewTurn:
 
     Attributes:
         round: From 1 on.
-        role: "debater", "consultant" or "judge".
+        role: What the speaker is.
         seat: The speaker's seat, or None for the judge.
-        argument: The speech; ``argument.render(seat)`` is its text.
+        argument: The speech.
+        frame: The seat that its names are written for: the speaker's own, for the judge the one it called A.
+        to: Whom the judge addresses, by seat, where it is one speaker of two; else None.
     """
 
     round: int
-    role: str
+    role: Role
     seat: Seat | None
     argument: Argument
+    frame: Seat
+    to: Seat | None = None
 
     @property
     def speaker(self) -> str:
         """How the speaker is called before others."""
-        return "Judge" if self.seat is None else f"{self.role.capitalize()} {self.seat}"
+        if self.seat is None:
+            return "Judge" if self.to is None else f"Judge to Consultant {self.to}"
+        return f"{self.role.capitalize()} {self.seat}"
 
     @property
     def text(self) -> str:
         """The speech with quote marks, and names for this frame's seats."""
-        return self.argument.render(self.seat)
+        return self.argument.render(self.frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,7 @@ class View:
         story: The story, or None where the agent may not read it.
         turns: The speeches so far, in the order shown.
         seat: The agent's own seat, or None for a judge.
+        role: What the agent is.
     """
 
     question: str
@@ -51,6 +61,12 @@ class View:
     story: str | None
     turns: tuple[ViewTurn, ...]
     seat: Seat | None = None
+    role: Role = "debater"
+
+    @property
+    def speaker(self) -> str:
+        """How the agent is called before others, such as "Debater A"."""
+        return "Judge" if self.seat is None else f"{self.role.capitalize()} {self.seat}"
 
     @property
     def own_answer(self) -> str:

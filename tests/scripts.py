@@ -90,6 +90,15 @@ def judge() -> ScriptedModel:
     return ScriptedModel(choose=lean, name="scripted/tests.scripts:judge")
 
 
+def asking_judge() -> ScriptedModel:
+    """A judge that asks something between rounds, and decides by what it reads."""
+
+    def speak(messages: Messages, draw: Draw) -> str:
+        return f"Judge: What does line {noise('ask', messages, draw).randrange(10**6)} prove, Debater A?"
+
+    return ScriptedModel(speak, choose=lean, name="scripted/tests.scripts:asking_judge")
+
+
 def reasoning_judge() -> ScriptedModel:
     """A judge that reasons, and names no answer in about a quarter of its replies."""
 

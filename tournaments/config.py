@@ -1,4 +1,4 @@
-"""Configurations that the tournament commands share, and that of a Swiss tournament."""
+"""Configurations that the tournament commands share, and those of a Swiss tournament and a field of consultants."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from debate.agents.judge import JudgeConfig
 from debate.config import NOT_IN_DIGEST, Config
 from debate.models.limits import Price
 from debate.models.load import ModelConfig
-from debate.protocols import ProtocolConfig
-from debate.question import Fold
+from debate.protocols import BaselineName, ProtocolConfig
+from debate.question import DistractorChoice, Fold
+from debate.tracking import TrackingConfig
 from tournaments.matches import OutcomeKind
 from tournaments.pairing import default_rounds, round_robin, schedule_is_round_robin
 from tournaments.players import PlayerConfig, SpeechConfig
@@ -22,12 +23,18 @@ class QuestionsConfig(Config):
     """Which questions are debated."""
 
     source: str = Field(
-        "shipped:stories", description="shipped:stories, quality:FILE, leval:FILE, nyu:FILE, questions:FILE"
+        "shipped:stories",
+        description="shipped:stories, dossiers:N?seed=S, quality:FILE, leval:FILE, nyu:FILE, questions:FILE, run:DIR",
     )
     fold: Fold | None = Field(None, description="judge, debater, validation or test; none for all")
     stories: int | None = Field(None, ge=1, description="at most so many stories")
     per_story: int | None = Field(None, ge=1, description="at most so many questions of a story")
     limit: int | None = Field(None, ge=1, description="at most so many questions")
+    distractor: DistractorChoice = Field(
+        "source",
+        description="of more than two answers, which stands against the right one: source: the one the source names, "
+        "else a drawn one; drawn: always a drawn one; closest: the one worded most like the right answer",
+    )
 
 
 class SelfPlayConfig(QuestionsConfig):
@@ -50,23 +57,9 @@ class PriceConfig(Config):
     cached: float | None = Field(None, ge=0, description="prompt tokens from a cache")
 
 
-class SwissConfig(QuestionsConfig):
-    """A Swiss tournament."""
+class SessionConfig(Config):
+    """What every command that asks models has."""
 
-    players: tuple[PlayerConfig, ...] = Field(min_length=2, description="the field, names unique")
-    judge: JudgeConfig = Field(description="who judges")
-    protocol: ProtocolConfig = Field(ProtocolConfig(), description="how a debate goes")
-    speech: SpeechConfig = Field(SpeechConfig(), description="limits and sampling of speeches")
-    self_play: SelfPlayConfig | None = Field(None, description="self-play on other stories; none for no self-play")
-    rounds: int | None = Field(None, ge=1, description="rounds of the tournament; default ceil(log2 players) + 2")
-    questions: Literal["shared", "fresh"] = Field(
-        "shared", description="shared: every match has the same questions; fresh: they are dealt out to the rounds"
-    )
-    outcome: OutcomeKind = Field("hard", description="hard: the likelier answer takes the point; soft: its probability")
-    prior_sd: float = Field(500.0, gt=0, description="sd of the ratings' prior, in Elo")
-    long_stories: Literal["refuse", "window"] = Field(
-        "refuse", description="what to do with stories over a player's context: refuse to start, or show a window"
-    )
     seed: int = Field(0, ge=0, description="draws, question choice and pairings follow from it")
     max_unparsed: float = Field(0.02, ge=0, le=1, description="share of unparsed verdicts above which the run fails")
     max_failed: float = Field(0.02, ge=0, le=1, description="share of failed debates above which the run fails")
@@ -74,6 +67,49 @@ class SwissConfig(QuestionsConfig):
     concurrency: int = Field(256, ge=1, description="debates under way at a time", json_schema_extra=NOT_IN_DIGEST)
     budget: BudgetConfig = Field(BudgetConfig(), description="when to stop", json_schema_extra=NOT_IN_DIGEST)
     prices: dict[str, PriceConfig] = Field({}, description="by model name", json_schema_extra=NOT_IN_DIGEST)
+    wandb: TrackingConfig = Field(TrackingConfig(), description="tracking", json_schema_extra=NOT_IN_DIGEST)
+
+    @property
+    def models(self) -> list[ModelConfig]:
+        """All models that are asked."""
+        return []
+
+    @property
+    def judge_models(self) -> list[ModelConfig]:
+        """Those of them that score debates, and so must not have been trained on their stories."""
+        return []
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of players, judges and protocol, some of which may be extensions."""
+        return []
+
+    @property
+    def price_table(self) -> dict[str, Price]:
+        """Prices by model name."""
+        return {name: Price(price.input, price.output, price.cached) for name, price in self.prices.items()}
+
+
+class RatingConfig(Config):
+    """How verdicts become ratings."""
+
+    outcome: OutcomeKind = Field("hard", description="hard: the likelier answer takes the point; soft: its probability")
+    prior_sd: float = Field(500.0, gt=0, description="sd of the ratings' prior, in Elo")
+
+
+class FieldConfig(SessionConfig, QuestionsConfig):
+    """A field of players before a judge."""
+
+    players: tuple[PlayerConfig, ...] = Field(min_length=1, description="the field, names unique")
+    judge: JudgeConfig = Field(description="who judges")
+    protocol: ProtocolConfig = Field(ProtocolConfig(), description="how a debate goes")
+    speech: SpeechConfig = Field(SpeechConfig(), description="limits and sampling of speeches")
+    baselines: tuple[BaselineName, ...] = Field(
+        (), description="blind: the judge decides from the question alone; expert: it reads the story; both give PGR"
+    )
+    long_stories: Literal["refuse", "window"] = Field(
+        "refuse", description="what to do with stories over a player's context: refuse to start, or show a window"
+    )
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -81,6 +117,49 @@ class SwissConfig(QuestionsConfig):
         double = sorted(name for name, count in names.items() if count > 1)
         if double:
             raise ValueError(f"player named twice: {', '.join(double)}; give every player a name of its own")
+        return self
+
+    @property
+    def questioner_model(self) -> ModelConfig:
+        """The model of the judge that speaks, where the protocol has one."""
+        return self.protocol.questioner.model or self.judge.model
+
+    @property
+    def models(self) -> list[ModelConfig]:
+        """The judge's model, that of the judge that speaks, and those of the players."""
+        asked = [self.judge.model, *(player.model for player in self.players)]
+        if self.protocol.judge_speaks:
+            asked.append(self.questioner_model)
+        return [model for model in asked if model is not None]
+
+    @property
+    def judge_models(self) -> list[ModelConfig]:
+        """The judge's model, and that of the judge that speaks."""
+        return [self.judge.model, *([self.questioner_model] if self.protocol.judge_speaks else [])]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of players, judge and protocol."""
+        return [self.judge.kind, self.protocol.kind, *(player.kind for player in self.players)]
+
+
+class SwissConfig(FieldConfig, RatingConfig):
+    """A Swiss tournament."""
+
+    players: tuple[PlayerConfig, ...] = Field(min_length=2, description="the field, names unique")
+    self_play: SelfPlayConfig | None = Field(None, description="self-play on other stories; none for no self-play")
+    rounds: int | None = Field(None, ge=1, description="rounds of the tournament; default ceil(log2 players) + 2")
+    questions: Literal["shared", "fresh"] = Field(
+        "shared", description="shared: every match has the same questions; fresh: they are dealt out to the rounds"
+    )
+
+    @model_validator(mode="after")
+    def _debates(self) -> Self:
+        if self.protocol.speakers != 2:
+            raise ValueError(
+                f"a tournament sets two speakers against each other, and a {self.protocol.kind} has one; measure "
+                "consultants with python -m tournaments.consultancy, or use protocol.kind double_consultancy"
+            )
         return self
 
     @property
@@ -96,12 +175,60 @@ class SwissConfig(QuestionsConfig):
         n = len(self.players)
         return schedule_is_round_robin(n, self.rounds or default_rounds(n))
 
-    @property
-    def models(self) -> list[ModelConfig]:
-        """The judge's model and those of the players."""
-        return [model for model in (self.judge.model, *(p.model for p in self.players)) if model is not None]
+
+class ConsultancyConfig(FieldConfig):
+    """A field of consultants, each of which argues alone."""
+
+    protocol: ProtocolConfig = Field(ProtocolConfig(kind="consultancy"), description="how a consultancy goes")
+    speech: SpeechConfig = Field(
+        SpeechConfig(max_words=300, max_tokens=1000), description="limits and sampling of speeches"
+    )
+
+    @model_validator(mode="after")
+    def _consultancies(self) -> Self:
+        if self.protocol.speakers != 1:
+            raise ValueError(
+                f"consultants speak alone, and a {self.protocol.kind} has two speakers; hold it with python -m "
+                "tournaments.swiss, or use protocol.kind consultancy"
+            )
+        return self
+
+
+class RejudgeConfig(SessionConfig, RatingConfig):
+    """More judges for debates that are recorded."""
+
+    sources: tuple[str, ...] = Field(min_length=1, description="run folders (run:DIR), published debates (nyu:FILE)")
+    judge: JudgeConfig | None = Field(None, description="who judges, where it is one judge")
+    judges: tuple[JudgeConfig, ...] = Field((), description="who judges, where they are several")
+    limit: int | None = Field(None, ge=1, description="at most so many debates, spread over the stories")
+    fold: Fold | None = Field(None, description="only debates on stories of this fold")
 
     @property
-    def price_table(self) -> dict[str, Price]:
-        """Prices by model name."""
-        return {name: Price(price.input, price.output, price.cached) for name, price in self.prices.items()}
+    def all_judges(self) -> list[JudgeConfig]:
+        """Every judge that is asked."""
+        return [*([] if self.judge is None else [self.judge]), *self.judges]
+
+    @model_validator(mode="after")
+    def _some_judge(self) -> Self:
+        if not self.all_judges:
+            raise ValueError("no judge; give one by --judge.model NAME, or several as a list of judges")
+        names = Counter(judge.label for judge in self.all_judges)
+        double = sorted(name for name, count in names.items() if count > 1)
+        if double:
+            raise ValueError(f"judge named twice: {', '.join(double)}; give every judge a name of its own")
+        return self
+
+    @property
+    def models(self) -> list[ModelConfig]:
+        """The judges' models."""
+        return [judge.model for judge in self.all_judges]
+
+    @property
+    def judge_models(self) -> list[ModelConfig]:
+        """The same: nobody else is asked."""
+        return self.models
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the judges."""
+        return [judge.kind for judge in self.all_judges]

@@ -1,4 +1,4 @@
-"""What a tournament leaves in its run folder beside the store: debates, ratings, metrics and the report."""
+"""The ratings that a tournament leaves in its run folder: ``ratings.csv``, and a row of the store."""
 
 from __future__ import annotations
 
@@ -10,32 +10,18 @@ import json
 import math
 from collections.abc import Sequence
 
-from pydantic import TypeAdapter
-
 from debate.config import digest
-from debate.record import Recorded
-from debate.report import DebatePage, Report, write_report
 from debate.run_folder import RunFolder
 from tournaments.ladder import Standings
-from tournaments.metrics import metrics
 from tournaments.ratings import Ratings
-from tournaments.rounds import Played
 
 
-def write_debates(run: RunFolder, played: Played) -> None:
-    """Write ``debates.jsonl``, a line for each debate with its verdicts."""
-    rows = TypeAdapter(Recorded)
-    run.write_lines("debates.jsonl", (rows.dump_json(item).decode() for item in played.recorded))
-
-
-def export(run: RunFolder, standings: Standings, report: Report, extra: dict[str, object]) -> None:
-    """Write ``ratings.csv``, ``metrics.json`` and ``report.html`` into the run folder, and keep the ratings."""
+def export_ratings(run: RunFolder, standings: Standings) -> None:
+    """Write ``ratings.csv`` into the run folder, and keep the ratings in its store."""
     # Other outcomes make other ratings: after debates that failed are held again, for one.
     key = digest([dataclasses.astuple(outcome) for outcome in standings.outcomes])
     asyncio.run(run.store.put("ratings", key, json.dumps(_ratings(standings), ensure_ascii=False)))
     run.write_text("ratings.csv", _ratings_csv(standings.ratings, standings.order))
-    run.write_json("metrics.json", {**metrics(standings), **extra})
-    write_report(report, (DebatePage(item.debate, item.verdicts) for item in standings.recorded), run.path)
 
 
 def _ratings(standings: Standings) -> list[dict[str, str | float | None]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from debate.metrics.accuracy import accuracy, mean_mass, unparsed
-from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.metrics.speeches import speech_figures
 from debate.models.limits import Figures
@@ -15,6 +13,7 @@ from debate.report import Column, Dot, Figure, Section, Table, dots, heatmap
 from debate.report import Interval as Span
 from debate.report.table import Cell
 from tournaments.ratings import AssignmentRatings, Outcome, Rating, Ratings
+from tournaments.tables import cost_table, judge_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,7 @@ class Standings:
         matches: How many matches each player has played.
         cross_play: Debates between different players, judged.
         self_play: By player, debates against itself, judged.
+        baselines: By name, questions that the judge decided without a debate.
         judge: The judge's name.
     """
 
@@ -37,11 +37,12 @@ class Standings:
     matches: Mapping[str, int]
     cross_play: Sequence[Recorded]
     self_play: Mapping[str, Sequence[Recorded]]
+    baselines: Mapping[str, Sequence[Recorded]]
     judge: str
 
     @property
     def recorded(self) -> list[Recorded]:
-        """All debates."""
+        """All debates of players."""
         return [*self.cross_play, *(item for items in self.self_play.values() for item in items)]
 
     @property
@@ -161,78 +162,19 @@ def side_table(standings: Standings) -> Table | None:
     return Table("By assigned side", columns, rows, note=note)
 
 
-def judge_table(standings: Standings) -> Table:
+def judge_section(standings: Standings) -> Table:
     """What the judge did, over cross-play and over self-play, and over each player's self-play."""
     own = [item for items in standings.self_play.values() for item in items]
     groups = {"cross-play": list(standings.cross_play), "self-play": own}
     groups |= {f"self-play of {name}": list(standings.self_play.get(name, ())) for name in standings.order}
-    rows: list[list[Cell]] = []
-    for title, recorded in groups.items():
-        verdicts = sum(len(item.verdicts) for item in recorded)
-        if not verdicts:
-            continue
-        found, bias = accuracy(recorded), position_bias(recorded)
-        rows.append(
-            [
-                title,
-                len(recorded),
-                found.single,
-                found.gold_first,
-                found.gold_second,
-                found.combined,
-                None if bias is None else bias.flip_rate,
-                None if bias is None else bias.shift,
-                len(unparsed(recorded)) / verdicts,
-                mean_mass(recorded),
-            ]
-        )
-    columns = (
-        Column("debates"),
-        Column("n", kind="count"),
-        Column("judge right", kind="share"),
-        Column("gold shown first", kind="share"),
-        Column("gold shown second", kind="share"),
-        Column("orders combined", kind="share"),
-        Column("flips", kind="share"),
-        Column("lean to the first", kind="log_odds"),
-        Column("unparsed", kind="share"),
-        Column("mass on letters", kind="share"),
-    )
     terms = []
     for name, term in (("seat A", standings.ratings.seat), ("the right answer", standings.ratings.right)):
         if term is not None:
             terms.append(f"{name} is worth {term.elo:+.0f} Elo [{term.low:+.0f}, {term.high:+.0f}]")
-    note = (
-        f"Judge: {standings.judge}. 'Judge right': single verdicts; 'orders combined': by the mean of a debate's two "
-        "orders, an ensemble of two. 'Flips': debates whose two orders name different answers. 'Lean': what showing an "
-        "answer first adds to its log-odds; a certain verdict has none."
-    )
+    note = f"Judge: {standings.judge}."
     if terms:
         note += f" In the ratings {'; '.join(terms)}."
-    return Table("Judge", columns, rows, note=note)
-
-
-def cost_table(figures: Mapping[str, Figures], seconds: float) -> Table:
-    """Calls, tokens and dollars by model, and the time of this session."""
-    rows: list[list[Cell]] = [
-        [name, row.calls, row.replayed, row.tokens.tokens_in, row.tokens.tokens_out, _dollars(row.cost)]
-        for name, row in figures.items()
-    ]
-    columns = (
-        Column("model"),
-        Column("calls", kind="count"),
-        Column("replayed", kind="count"),
-        Column("tokens in", kind="count"),
-        Column("tokens out", kind="count"),
-        Column("cost", align="right"),
-    )
-    return Table(
-        "Cost", columns, rows, note=f"Replayed: answered from the run's store. Time of this session: {seconds:.0f} s."
-    )
-
-
-def _dollars(cost: float | None) -> str:
-    return "unknown" if cost is None else f"${cost:.2f}"
+    return judge_table("Judge", groups, standings.baselines, note)
 
 
 def matrix_figure(standings: Standings) -> Figure:
@@ -278,6 +220,6 @@ def sections(standings: Standings, figures: Mapping[str, Figures], seconds: floa
     tables = [ladder_table(standings), *([] if by_side is None else [by_side])]
     return [
         Section("Ladder", (*tables, elo_figure(standings), matrix_figure(standings))),
-        Section("Judge", (judge_table(standings),)),
+        Section("Judge", (judge_section(standings),)),
         Section("Cost", (cost_table(figures, seconds),)),
     ]

@@ -4,50 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import math
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
-
-from pydantic import TypeAdapter
+from typing import Literal, NamedTuple
 
 from debate.agents.debater import Debater
 from debate.agents.judge import Judge
-from debate.errors import DissoiError, ModelError
+from debate.errors import ModelError
 from debate.models.base import Draw
-from debate.protocols import DebateProtocol
+from debate.protocols import DebateProtocol, judge_reads_story
 from debate.question import Question
-from debate.record import Debate, Recorded
+from debate.record import Debate, Recorded, from_json, join_key, to_json, verdict_key
 from debate.store import Store
+from debate.together import together
 from debate.transcript import Transcript
 from debate.verdict import Verdict, points
 from tournaments.ratings import Outcome
 
-_DEBATE = TypeAdapter(Debate)
-_VERDICT = TypeAdapter(Verdict)
-
 OutcomeKind = Literal["hard", "soft"]
-T = TypeVar("T")
-
-
-async def together(work: Iterable[Coroutine[None, None, T]]) -> list[T]:
-    """Run coroutines at once; the first to fail stops the rest, and its error comes alone.
-
-    Args:
-        work: Coroutines.
-
-    Returns:
-        Their results, in order.
-    """
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in work]
-    except ExceptionGroup as failures:
-        # One line for the user: the same spent budget stops many debates. A fault of ours goes before it.
-        ours = [error for error in failures.exceptions if not isinstance(error, DissoiError)]
-        raise (ours or failures.exceptions)[0] from None
-    return [task.result() for task in tasks]
 
 
 class Setup(NamedTuple):
@@ -55,22 +30,21 @@ class Setup(NamedTuple):
 
     Attributes:
         question: A question of two answers.
-        players: Who defends answer 0 and who defends answer 1.
+        players: Who defends answer 0 and who defends answer 1; None where nobody does.
         seats: The answer index in seat A and the one in seat B.
         repetition: Counts repetitions of the same debate.
     """
 
     question: Question
-    players: tuple[str, str]
+    players: tuple[str | None, str | None]
     seats: tuple[int, int] = (0, 1)
     repetition: int = 0
 
-    @property
-    def key(self) -> str:
-        """The debate's id in its run."""
-        names = (self.question.id, *self.players, "AB" if self.seats == (0, 1) else "BA", str(self.repetition))
-        # The bar is escaped inside a name: "a | b" against "c" is not "a" against "b | c".
-        return " | ".join(name.replace("\\", "\\\\").replace("|", "\\|") for name in names)
+    def key(self, protocol: str) -> str:
+        """The debate's id in its run; nobody's name is empty, which no player's is."""
+        names = (name or "" for name in self.players)
+        seats = "AB" if self.seats == (0, 1) else "BA"
+        return join_key(protocol, self.question.id, *names, seats, str(self.repetition))
 
 
 def match_setups(
@@ -81,13 +55,28 @@ def match_setups(
         Setup(question, players, seats, repetition)
         for question in questions
         for players in ((player_a, player_b), (player_b, player_a))
-        for seats in protocol.seatings
+        for seats in protocol.seatings(question)
     ]
 
 
 def self_play_setups(player: str, questions: Sequence[Question], protocol: DebateProtocol) -> list[Setup]:
     """List a player's debates against itself: every question once, each seating of the protocol."""
-    return [Setup(question, (player, player), seats) for question in questions for seats in protocol.seatings]
+    return [Setup(question, (player, player), seats) for question in questions for seats in protocol.seatings(question)]
+
+
+def consultancy_setups(player: str, questions: Sequence[Question], protocol: DebateProtocol) -> list[Setup]:
+    """List a consultant's consultancies: every question, assigned each answer once."""
+    return [
+        Setup(question, players, seats)
+        for question in questions
+        for players in ((player, None), (None, player))
+        for seats in protocol.seatings(question)
+    ]
+
+
+def baseline_setups(questions: Sequence[Question]) -> list[Setup]:
+    """List the debates in which nobody speaks: every question once."""
+    return [Setup(question, (None, None)) for question in questions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +101,10 @@ class Arena:
     slots: asyncio.Semaphore
     progress: Callable[[Recorded], None] | None = None
 
+    def with_protocol(self, protocol: DebateProtocol) -> Arena:
+        """The same arena for another protocol."""
+        return dataclasses.replace(self, protocol=protocol)
+
     async def play(self, setups: Iterable[Setup]) -> list[Recorded]:
         """Hold and judge debates, all at once as far as the slots allow.
 
@@ -131,9 +124,10 @@ class Arena:
         async with self.slots:
             debate = self._debate(setup, Transcript(setup.question, setup.seats))
             try:
-                kept = self.store.get("debates", setup.key)
-                debate = _DEBATE.validate_json(kept) if kept is not None else await self._hold(setup)
-                recorded = await self._judge(debate)
+                kept = self.store.get("debates", debate.id)
+                debate = from_json(Debate, kept) if kept is not None else await self._hold(setup)
+                verdicts = await judge_debate(debate, self.judge, self.store, seed=self.seed)
+                recorded = Recorded(debate, verdicts)
             except ModelError as error:
                 recorded = Recorded(dataclasses.replace(debate, failed=str(error)), ())
         if self.progress is not None:
@@ -141,37 +135,47 @@ class Arena:
         return recorded
 
     async def _hold(self, setup: Setup) -> Debate:
-        debaters = (self.debaters[setup.players[0]], self.debaters[setup.players[1]])
+        first, second = (None if name is None else self.debaters[name] for name in setup.players)
         draw = Draw(seed=self.seed, repetition=setup.repetition)
-        transcript = await self.protocol.hold(setup.question, debaters, setup.seats, draw)
-        payload = _dump(_DEBATE, self._debate(setup, transcript))
-        await self.store.put("debates", setup.key, payload)
-        return _DEBATE.validate_json(payload)
+        transcript = await self.protocol.hold(setup.question, (first, second), setup.seats, draw)
+        debate = self._debate(setup, transcript)
+        payload = to_json(debate)
+        await self.store.put("debates", debate.id, payload)
+        return from_json(Debate, payload)
 
     def _debate(self, setup: Setup, transcript: Transcript) -> Debate:
-        return Debate(setup.key, self.protocol.name, transcript, setup.players, setup.repetition)
-
-    async def _judge(self, debate: Debate) -> Recorded:
-        transcripts = (debate.transcript, debate.transcript.swapped())
-        verdicts = await asyncio.gather(*(self._decide(debate, transcript) for transcript in transcripts))
-        return Recorded(debate, tuple(verdicts))
-
-    async def _decide(self, debate: Debate, transcript: Transcript) -> Verdict:
-        key = f"{debate.id} | {self.judge.name} | {'AB' if transcript.seats == (0, 1) else 'BA'}"
-        kept = self.store.get("verdicts", key)
-        if kept is not None:
-            return _VERDICT.validate_json(kept)
-        draw = Draw(seed=self.seed, stream=f"judge {self.judge.name}", repetition=debate.repetition)
-        decision = await self.judge.decide(transcript.view(), draw)
-        payload = _dump(_VERDICT, Verdict.of(decision, judge=self.judge.name, order=transcript.seats))
-        await self.store.put("verdicts", key, payload)
-        return _VERDICT.validate_json(payload)
+        key = setup.key(self.protocol.name)
+        return Debate(key, self.protocol.name, transcript, setup.players, setup.repetition)
 
 
-def _dump(adapter: TypeAdapter[T], value: T) -> str:
-    """Write a record as JSON; half of a surrogate pair, which a model can write and no encoding has, becomes ``?``."""
-    text = json.dumps(adapter.dump_python(value, mode="json"), ensure_ascii=False)
-    return text.encode("utf-8", "replace").decode("utf-8")
+async def judge_debate(debate: Debate, judge: Judge, store: Store, *, seed: int) -> tuple[Verdict, ...]:
+    """Have a debate judged in both orders of the answers; verdicts that the store holds are not asked for again.
+
+    Args:
+        debate: A complete debate.
+        judge: The judge.
+        store: Where verdicts are kept.
+        seed: The run's seed.
+
+    Returns:
+        A verdict for each order, that of the debate's own seats first.
+
+    Raises:
+        ModelError: The judge's model failed for good.
+    """
+    story = judge_reads_story(debate.protocol)
+    draw = Draw(seed=seed, stream=f"judge {judge.name}", repetition=debate.repetition)
+
+    async def decide(transcript: Transcript) -> Verdict:
+        key = verdict_key(debate.id, judge.name, transcript.seats)
+        kept = store.get("verdicts", key)
+        if kept is None:
+            decision = await judge.decide(transcript.view(story=story), draw)
+            kept = to_json(Verdict.of(decision, judge=judge.name, order=transcript.seats))
+            await store.put("verdicts", key, kept)
+        return from_json(Verdict, kept)
+
+    return tuple(await together([decide(debate.transcript), decide(debate.transcript.swapped())]))
 
 
 def outcomes(recorded: Iterable[Recorded], kind: OutcomeKind) -> list[Outcome]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from debate.metrics.accuracy import accuracy, unparsed
 from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval
+from debate.metrics.recovery import gap_recovered
 from debate.record import Recorded
 from tournaments.ladder import Standings, win_rate
 from tournaments.ratings import Rating
@@ -24,9 +25,15 @@ def metrics(standings: Standings) -> Values:
         "stories": standings.ratings.clusters,
         "few_clusters": standings.ratings.few_clusters,
         "outcomes": standings.ratings.outcomes,
-        "cross_play": _judging(standings.cross_play),
-        "self_play": _judging(own),
+        "cross_play": {**judging(standings.cross_play), **_gap(standings.cross_play, standings)},
+        "self_play": {**judging(own), **_gap(own, standings)},
+        **{name: judging(items) for name, items in standings.baselines.items()},
     }
+
+
+def _gap(recorded: Sequence[Recorded], standings: Standings) -> Values:
+    blind, expert = (standings.baselines.get(name) for name in ("blind", "expert"))
+    return {} if blind is None or expert is None else {"pgr": interval(gap_recovered(recorded, blind, expert))}
 
 
 def _player(standings: Standings, name: str) -> Values:
@@ -37,10 +44,10 @@ def _player(standings: Standings, name: str) -> Values:
         "matches": standings.matches.get(name, 0),
         "when_right": _rating(right.get(name)),
         "when_wrong": _rating(wrong.get(name)),
-        "win_rate_right": _interval(win_rate(standings.outcomes, name, right=True)),
-        "win_rate_wrong": _interval(win_rate(standings.outcomes, name, right=False)),
-        "self_play_accuracy": _interval(own.single),
-        "self_play_accuracy_combined": _interval(own.combined),
+        "win_rate_right": interval(win_rate(standings.outcomes, name, right=True)),
+        "win_rate_wrong": interval(win_rate(standings.outcomes, name, right=False)),
+        "self_play_accuracy": interval(own.single),
+        "self_play_accuracy_combined": interval(own.combined),
     }
 
 
@@ -54,24 +61,26 @@ def _rating(rating: Rating | None) -> Values:
     }
 
 
-def _judging(recorded: Sequence[Recorded]) -> Values:
+def judging(recorded: Sequence[Recorded]) -> Values:
+    """Return what the judge table shows of one judge's verdicts on some debates."""
     bias, found = position_bias(recorded), accuracy(recorded)
     return {
         "debates": len(recorded),
         "failed_debates": sum(item.debate.failed is not None for item in recorded),
         "verdicts": sum(len(item.verdicts) for item in recorded),
         "unparsed": len(unparsed(recorded)),
-        "accuracy": _interval(found.single),
-        "accuracy_gold_first": _interval(found.gold_first),
-        "accuracy_gold_second": _interval(found.gold_second),
-        "accuracy_combined": _interval(found.combined),
-        "flip_rate": None if bias is None else _interval(bias.flip_rate),
-        "log_odds_shift": None if bias is None else _interval(bias.shift),
+        "accuracy": interval(found.single),
+        "accuracy_gold_first": interval(found.gold_first),
+        "accuracy_gold_second": interval(found.gold_second),
+        "accuracy_combined": interval(found.combined),
+        "flip_rate": None if bias is None else interval(bias.flip_rate),
+        "log_odds_shift": None if bias is None else interval(bias.shift),
     }
 
 
-def _interval(interval: Interval | None) -> list[float | None] | None:
-    return None if interval is None else [interval.value, _finite(interval.low), _finite(interval.high)]
+def interval(found: Interval | None) -> list[float | None] | None:
+    """Return estimate, low and high end of an interval; an end that there is not is None."""
+    return None if found is None else [found.value, _finite(found.low), _finite(found.high)]
 
 
 def _finite(value: float) -> float | None:

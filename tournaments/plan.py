@@ -13,9 +13,11 @@ from debate.errors import ContextError
 from debate.models.base import Capabilities, Message
 from debate.models.limits import Price
 from debate.models.load import ModelConfig, TokenCounter, capabilities_of, kind_of, open_model
+from debate.protocols import build_protocol
 from debate.question import Question
 from debate.report import Column, Table
 from debate.report.table import Cell
+from tournaments.config import ConsultancyConfig, FieldConfig, SwissConfig
 from tournaments.players import PlayerConfig, SpeechConfig
 
 # Words to tokens, rounded up: what English prose takes in common vocabularies.
@@ -51,6 +53,7 @@ class Plan:
     Attributes:
         debates: Debates between different players.
         self_play: Debates of players against themselves.
+        baselines: Questions that the judge decides without a debate.
         calls: By model name.
         too_long: For each player whose prompts hold the story: how many stories exceed its model's context.
         story_tokens: For each such player the longest story it can be shown, in tokens.
@@ -59,10 +62,16 @@ class Plan:
 
     debates: int
     self_play: int
+    baselines: int
     calls: Mapping[str, Calls]
     too_long: Mapping[str, int]
     story_tokens: Mapping[str, int]
     notes: tuple[str, ...] = ()
+
+    @property
+    def all_debates(self) -> int:
+        """Everything that is judged in both orders."""
+        return self.debates + self.self_play + self.baselines
 
     @property
     def total_calls(self) -> int:
@@ -92,8 +101,11 @@ class Plan:
             Column("tokens in", kind="count"),
             Column("tokens out", kind="count"),
         )
+        parts = [f"{self.debates} debates"]
+        parts += [f"{self.self_play} in self-play"] if self.self_play else []
+        parts += [f"{self.baselines} questions without a debate"] if self.baselines else []
         return Table(
-            f"Plan: {self.debates} debates and {self.self_play} in self-play",
+            f"Plan: {' and '.join(parts)}",
             columns,
             rows,
             note="Estimated: tokens out are those of the longest replies allowed, hidden reasoning included; shared "
@@ -106,63 +118,105 @@ class Field:
     """What a plan is made from.
 
     Attributes:
-        players: The players.
-        speech: The tournament's speech limits.
-        judge: The judge.
-        rounds: Rounds in a debate.
-        seatings: Seatings each debate is held in.
-        in_turn: Whether the second speaker of a round has heard the first.
-        matches: Matches in all, as many in each round of the tournament.
-        questions: All questions of cross-play.
-        sets: Sets that they are dealt out to, one a round of the tournament; 1 where all matches share them.
+        config: Players, judge, protocol, limits of a speech, baselines.
+        questions: All questions that players argue about with others, or alone as consultants.
         self_play: Questions of self-play; none for no self-play.
+        debates: Debates to be held, self-play not counted.
+        self_play_debates: Debates of players against themselves.
+        speeches: Speeches of a player in each round of all its debates, on average over the field.
+        sides: Questions and sides that a player argues, on average: as many speeches are its own where they depend on
+            nothing else.
     """
 
-    players: Sequence[PlayerConfig]
-    speech: SpeechConfig
-    judge: JudgeConfig
-    rounds: int
-    seatings: int
-    in_turn: bool
-    matches: int
+    config: FieldConfig
     questions: Sequence[Question]
-    sets: int
     self_play: Sequence[Question]
+    debates: int
+    self_play_debates: int
+    speeches: float
+    sides: float
 
     @property
-    def speeches(self) -> float:
-        """Speeches of a player in each round of all its debates, on average over the field."""
-        share = 2 * self.matches / len(self.players)  # each match has two players
-        return self.seatings * 2 * (share * self._set + len(self.self_play))
+    def rounds(self) -> int:
+        """Rounds of a debate."""
+        return self.config.protocol.rounds
 
     @property
-    def sides(self) -> float:
-        """Questions and sides that a player argues: as many speeches are its own where they depend on nothing else."""
-        seen = len(self.questions) if self.sets == 1 else 2 * self.matches / len(self.players) * self._set
-        return 2 * (seen + len(self.self_play))
+    def all_questions(self) -> list[Question]:
+        """Every question once."""
+        return list({question.id: question for question in (*self.questions, *self.self_play)}.values())
 
     @property
-    def _set(self) -> float:
-        return len(self.questions) / self.sets
+    def heard(self) -> float:
+        """Speeches that a player has heard by its last one, its own included."""
+        protocol = self.config.protocol
+        if "consultancy" in protocol.kind:
+            return protocol.rounds - 1
+        return 2 * (protocol.rounds - 1) + (protocol.kind == "sequential")
+
+    @property
+    def shared(self) -> bool:
+        """Whether an opening is the same in every debate on a question, so that it is drawn once."""
+        return self.config.protocol.kind != "sequential"
+
+    @property
+    def apart(self) -> bool:
+        """Whether no speaker hears another, so that a question and side is argued once for all debates."""
+        return self.config.protocol.kind == "double_consultancy"
+
+    @property
+    def asked(self) -> int:
+        """Times that a speaker hears the judge in a debate."""
+        return self.config.protocol.rounds - 1 if self.config.protocol.judge_speaks else 0
+
+    @property
+    def questions_asked(self) -> int:
+        """Times that the judge speaks in all debates."""
+        dialogues = len(self.config.players) * self.sides if self.apart else self.debates + self.self_play_debates
+        return round(dialogues * self.asked)
+
+
+def swiss_field(config: SwissConfig, questions: Sequence[Question], self_play: Sequence[Question]) -> Field:
+    """Count the debates of a Swiss tournament, from its configuration and its questions."""
+    rounds, players = config.tournament_rounds, len(config.players)
+    matches = rounds * (players // 2)
+    sets = rounds if config.questions == "fresh" else 1
+    seatings = len(build_protocol(config.protocol).seatings(questions[0]))
+    share = 2 * matches / players * len(questions) / sets  # each match has two players
+    return Field(
+        config,
+        questions,
+        self_play,
+        debates=matches * 2 * len(questions) * seatings // sets,
+        self_play_debates=players * len(self_play) * seatings,
+        speeches=seatings * 2 * (share + len(self_play)),
+        sides=2 * ((len(questions) if sets == 1 else share) + len(self_play)),
+    )
+
+
+def consultancy_field(config: ConsultancyConfig, questions: Sequence[Question]) -> Field:
+    """Count the consultancies of a field, from its configuration and its questions."""
+    each = 2 * len(questions) * len(build_protocol(config.protocol).seatings(questions[0]))
+    debates = len(config.players) * each
+    return Field(config, questions, (), debates, 0, speeches=each, sides=2 * len(questions))
 
 
 def make_plan(field: Field) -> Plan:
-    """Count what a tournament will take.
+    """Count what a field's debates and verdicts will take.
 
     Args:
-        field: The tournament.
+        field: The field.
 
     Returns:
         The plan.
     """
-    debates = field.matches * 2 * len(field.questions) * field.seatings // field.sets
-    self_play = len(field.players) * len(field.self_play) * field.seatings
+    config = field.config
     counters: dict[str, TokenCounter] = {}
     calls: dict[str, Calls] = {}
     too_long: dict[str, int] = {}
     story_tokens: dict[str, int] = {}
     ranked: set[tuple[str, str, str]] = set()
-    for player in field.players:
+    for player in config.players:
         if player.model is None:
             continue
         model = player.model.model_dump_json()  # one name may be declared with several contexts
@@ -170,24 +224,40 @@ def make_plan(field: Field) -> Plan:
         room = _story_room(player, field, counter)
         if room is not None and player.reads_story(scores=_capabilities(player.model).score):
             story_tokens[player.name] = room
-            lengths = {q.story_id: _tokens(counter, q.story or "") for q in (*field.questions, *field.self_play)}
+            lengths = {q.story_id: _tokens(counter, q.story or "") for q in field.all_questions}
             too_long[player.name] = sum(length > room for length in lengths.values())
         spent = _speeches(player, field, counter) + _ranking(player, field, counter, ranked)
-        calls[player.model.name] = calls.get(player.model.name, Calls()) + spent
-    judge_model = field.judge.model.model_dump_json()
-    if judge_model not in counters:
-        TokenCounter(field.judge.model)  # a folder of weights that is not there is found now, not after the start
-    judging = _judging(field, 2 * (debates + self_play))
-    calls[field.judge.model.name] = calls.get(field.judge.model.name, Calls()) + judging
-    return Plan(debates, self_play, calls, {n: k for n, k in too_long.items() if k}, story_tokens, tuple(_notes(field)))
+        calls[player.model.label] = calls.get(player.model.label, Calls()) + spent
+    judge_model = config.judge.model.model_dump_json()
+    if judge_model not in counters:  # a folder of weights that is not there is found now, not after the start
+        counters[judge_model] = TokenCounter(config.judge.model)
+    debates = field.debates + field.self_play_debates
+    judged = judging(config.judge, 2 * debates, _JUDGE_TOKENS + _said(field))
+    for baseline in config.baselines:
+        questions = field.all_questions
+        stories = (_tokens(counters[judge_model], q.story or "") if baseline == "expert" else 0 for q in questions)
+        judged += judging(config.judge, 2 * len(questions), _JUDGE_TOKENS + sum(stories) // len(questions))
+    calls[config.judge.model.label] = calls.get(config.judge.model.label, Calls()) + judged
+    if field.asked:
+        name = config.questioner_model.label
+        calls[name] = calls.get(name, Calls()) + _asking(field)
+    return Plan(
+        field.debates,
+        field.self_play_debates,
+        len(config.baselines) * len(field.all_questions),
+        calls,
+        {name: count for name, count in too_long.items() if count},
+        story_tokens,
+        tuple(_notes(config)),
+    )
 
 
-def _notes(field: Field) -> list[str]:
+def _notes(config: FieldConfig) -> list[str]:
     notes = []
-    if field.judge.kind == "letter" and not _capabilities(field.judge.model).logprobs:
+    if config.judge.kind == "letter" and not _capabilities(config.judge.model).logprobs:
         notes.append(
-            f"{field.judge.model.name} gives no log-probabilities, so the letter judge becomes a vote of "
-            f"{field.judge.votes}"
+            f"{config.judge.model.label} gives no log-probabilities, so the letter judge becomes a vote of "
+            f"{config.judge.votes}"
         )
     return notes
 
@@ -217,8 +287,8 @@ def _story_room(player: PlayerConfig, field: Field, counter: TokenCounter) -> in
     """Tokens that the model's context leaves for the story in the last round, or None where the context is unknown."""
     if counter.context is None:
         return None
-    speech = player.speech or field.speech
-    heard = (2 * (field.rounds - 1) + field.in_turn) * _speech_tokens(speech)
+    speech = player.speech or field.config.speech
+    heard = math.ceil(field.heard * _speech_tokens(speech)) + field.asked * _question_tokens(field)
     room = counter.context - _FRAME_TOKENS - heard - speech.max_tokens
     if room <= 0:
         raise ContextError(
@@ -235,15 +305,19 @@ def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter) -> Call
     """
     if player.model is None:
         return Calls()
-    speech = player.speech or field.speech
+    speech = player.speech or field.config.speech
     heard = 0.0
-    if player.kind == "evidence_first" and speech.max_words - _quoted_words(player, field) < SHORT_WORDS:
+    short = player.kind == "evidence_first" and speech.max_words - _quoted_words(player, field) < SHORT_WORDS
+    if short or field.apart:
         each = round(field.rounds * field.sides)
     else:
-        answering = (field.rounds - 1 + field.in_turn / 2) * field.speeches
+        # In a sequential debate half of the openings answer the opponent's.
+        answering = (field.rounds - 1 + (0 if field.shared else 0.5)) * field.speeches
         each = round(field.sides + answering)
-        heard = (field.rounds - 1) * _speech_tokens(speech)  # on average half of all that is heard in the end
-    stories = {q.story_id: q.story or "" for q in (*field.questions, *field.self_play)} if player.kind == "free" else {}
+    if not short:  # on average half of all that is heard in the end
+        heard = (field.heard * _speech_tokens(speech) + field.asked * _question_tokens(field)) / 2
+    reads = player.reads_story(scores=True)
+    stories = {q.story_id: q.story or "" for q in field.all_questions} if reads else {}
     story = sum(_tokens(counter, text) for text in stories.values()) / max(1, len(stories))
     drafts = player.drafts if player.kind == "evidence_first" else 1
     scoring = drafts if drafts > 1 and _capabilities(player.model).score else 0
@@ -258,7 +332,7 @@ def _quoted_words(player: PlayerConfig, field: Field) -> float:
     """Words that the own answer and the quotes take, on average over questions and sentences."""
     answers = [len(answer.split()) for question in field.questions for answer in question.answers]
     stories = {question.story_id: question.story or "" for question in field.questions}.values()
-    longest = longest_quote((player.speech or field.speech).max_words, player.quotes)
+    longest = longest_quote((player.speech or field.config.speech).max_words, player.quotes)
     lengths = [len(quote.text.split()) for story in stories for quote in quotable(story, longest)]
     return sum(answers) / len(answers) + player.quotes * sum(lengths) / max(1, len(lengths))
 
@@ -270,8 +344,8 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
     """
     if player.kind != "evidence_first" or player.model is None:
         return Calls()
-    questions = {q.id: q for q in (*field.questions, *field.self_play)}.values()
-    longest = longest_quote((player.speech or field.speech).max_words, player.quotes)
+    questions = field.all_questions
+    longest = longest_quote((player.speech or field.config.speech).max_words, player.quotes)
     if not _capabilities(player.model).score:
         picks = round(field.rounds * field.sides)
         story = sum(_tokens(counter, question.story or "") for question in questions) / max(1, len(questions))
@@ -280,19 +354,42 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
     total = Calls()
     for question in questions:
         asked = {"", *(quote.text for quote in quotable(question.story or "", longest))}
-        fresh = {(player.model.name, question.id, text) for text in asked} - ranked
+        fresh = {(player.model.label, question.id, text) for text in asked} - ranked
         ranked |= fresh
         share = len(fresh) / len(asked)
         total += Calls(len(fresh), round(len(fresh) * 80 + share * _tokens(counter, question.story or "")))
     return total
 
 
-def _judging(field: Field, verdicts: int) -> Calls:
-    judge = field.judge
-    prompt = _JUDGE_TOKENS + 2 * field.rounds * _speech_tokens(field.speech)
+def _said(field: Field) -> int:
+    """Tokens of all that is said in a debate, the judge's questions included."""
+    speeches = field.config.protocol.speakers * field.rounds * _speech_tokens(field.config.speech)
+    return speeches + (1 + field.apart) * field.asked * _question_tokens(field)
+
+
+def _question_tokens(field: Field) -> int:
+    """Tokens of what the judge says at a time."""
+    return math.ceil(field.config.protocol.questioner.max_words * _TOKENS_PER_WORD) + 10
+
+
+def _asking(field: Field) -> Calls:
+    """The judge asks before each round but the first, having heard on average half of all that is said."""
+    calls, questioner = field.questions_asked, field.config.protocol.questioner
+    hidden = _reasoning(field.config.questioner_model)
+    return Calls(calls, calls * (_JUDGE_TOKENS + _said(field) // 2), calls * (questioner.max_tokens + hidden))
+
+
+def judging(judge: JudgeConfig, verdicts: int, prompt: int) -> Calls:
+    """Count the calls of a judge.
+
+    Args:
+        judge: The judge.
+        verdicts: How many, both orders counted.
+        prompt: Tokens of a prompt.
+    """
     if judge.kind == "letter" and _capabilities(judge.model).logprobs:
         return Calls(verdicts, verdicts * prompt, verdicts)
-    samples = 1 if judge.kind == "reason" else judge.votes
+    samples = judge.votes if judge.kind in {"letter", "vote"} else 1
     return Calls(
         verdicts * samples, verdicts * prompt, verdicts * samples * (judge.max_tokens + _reasoning(judge.model))
     )

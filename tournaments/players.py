@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from debate.agents.debater import Debater, FreeDebater, Limits
 from debate.agents.evidence import EvidenceFirstDebater
 from debate.agents.extractive import ExtractiveDebater
 from debate.config import Config
 from debate.errors import ConfigError
-from debate.models.base import Sampling
+from debate.extensions import check_kind, is_extension, load_extension
+from debate.models.base import Model, Sampling
 from debate.models.load import ModelField, Models
 from debate.prompts import Prompts
 from debate.windows import Windowed
@@ -44,14 +45,17 @@ class SpeechConfig(Config):
         return Sampling(self.max_tokens, self.temperature, self.top_p)
 
 
+KINDS = ("free", "evidence_first", "extractive")
+
+
 class PlayerConfig(Config):
-    """A player."""
+    """A player: a debater or a consultant, as the protocol has it."""
 
     name: str = Field(min_length=1, max_length=60, description="unique in its field")
-    kind: Literal["free", "evidence_first", "extractive"] = Field(
+    kind: Annotated[str, AfterValidator(lambda kind: check_kind(kind, KINDS))] = Field(
         "free",
         description="free: writes from the story; evidence_first: picks quotes by likelihood, writes around them; "
-        "extractive: no model, quotes by shared words",
+        "extractive: no model, quotes by shared words; or MODULE:FUNCTION",
     )
     model: ModelField | None = Field(None, description="its model: a name, or a mapping; none for extractive")
     speech: SpeechConfig | None = Field(None, description="its own limits and sampling, instead of the tournament's")
@@ -59,12 +63,15 @@ class PlayerConfig(Config):
     drafts: int = Field(
         1, ge=1, le=32, description="explanations it chooses from by its own likelihood (evidence_first)"
     )
+    options: dict[str, JsonValue] = Field({}, description="whatever a debater of your own takes")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.kind == "extractive" and self.model is not None:
             raise ValueError(f"player {self.name!r} is extractive, which takes no model; leave model out")
-        if self.kind != "extractive" and self.model is None:
+        if self.options and not is_extension(self.kind):
+            raise ValueError(f"player {self.name!r}: options are for a debater of your own; {self.kind} has none")
+        if self.kind in {"free", "evidence_first"} and self.model is None:
             raise ValueError(f"player {self.name!r} is {self.kind} and needs a model, such as embedded/smollm2-135m")
         if any(ord(character) < 32 for character in self.name):
             raise ValueError(f"player name {self.name!r} holds a control character")
@@ -76,7 +83,23 @@ class PlayerConfig(Config):
         Args:
             scores: Whether its model scores, so that evidence is found sentence by sentence.
         """
-        return self.kind == "free" or (self.kind == "evidence_first" and not scores)
+        return self.kind == "free" or is_extension(self.kind) or (self.kind == "evidence_first" and not scores)
+
+
+class Parts(NamedTuple):
+    """What a debater is made of.
+
+    Attributes:
+        model: Its model, or None where the configuration names none.
+        limits: What makes a speech of it valid.
+        sampling: How a model writes it.
+        prompts: The run's templates.
+    """
+
+    model: Model | None
+    limits: Limits
+    sampling: Sampling
+    prompts: Prompts
 
 
 def build_player(
@@ -93,20 +116,24 @@ def build_player(
             windowed (``debate.windows``). None shows every story whole.
 
     Returns:
-        The debater.
+        The debater. One of your own is made by ``FUNCTION(config, parts)``, see ``Parts``.
 
     Raises:
-        ConfigError: The player is inconsistent.
+        ConfigError: The player is inconsistent, or cannot be imported.
         ModelAccessError: Its model cannot be had.
     """
     speech = config.speech or speech
     if config.kind == "extractive":
         return ExtractiveDebater(name=config.name, limits=speech.limits, quotes=config.quotes)
-    if config.model is None:  # the configuration has checked this; a caller of its own may not have
-        raise ConfigError(f"player {config.name!r} needs a model")
-    model = models.get(config.model)
+    model = None if config.model is None else models.get(config.model)
     debater: Debater
-    if config.kind == "free":
+    if is_extension(config.kind):
+        debater = load_extension(config.kind)(config, Parts(model, speech.limits, speech.sampling, prompts))
+        if model is None:
+            return debater
+    elif model is None:  # the configuration has checked this; a caller of its own may not have
+        raise ConfigError(f"player {config.name!r} needs a model")
+    elif config.kind == "free":
         debater = FreeDebater(model, name=config.name, prompts=prompts, limits=speech.limits, sampling=speech.sampling)
     else:
         debater = EvidenceFirstDebater(

@@ -8,20 +8,22 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from debate.protocols import build_protocol
+from debate.protocols import DebateProtocol
 from debate.question import Question
 from debate.record import Recorded
 from debate.store import Store
+from debate.together import together
 from tournaments.config import SwissConfig
+from tournaments.field import baseline_arenas
 from tournaments.matches import (
     Arena,
     OutcomeKind,
     Setup,
+    baseline_setups,
     match_setups,
     mean_scores,
     outcomes,
     self_play_setups,
-    together,
 )
 from tournaments.pairing import Pairing, pair_round, round_robin
 from tournaments.questions import Data
@@ -35,11 +37,13 @@ class Played(NamedTuple):
     cross_play: list[Recorded]
     self_play: dict[str, list[Recorded]]
     matches: Counter[str]
+    baselines: dict[str, list[Recorded]]
 
     @property
     def recorded(self) -> list[Recorded]:
-        """All debates."""
-        return [*self.cross_play, *(item for items in self.self_play.values() for item in items)]
+        """All debates, those in which nobody speaks included."""
+        groups = (self.cross_play, *self.self_play.values(), *self.baselines.values())
+        return [item for items in groups for item in items]
 
 
 def standings(names: Iterable[str], recorded: Iterable[Recorded], kind: OutcomeKind) -> dict[str, float]:
@@ -61,9 +65,15 @@ async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
     Returns:
         All debates with their verdicts.
     """
-    played = Played([], {}, Counter())
+    played = Played([], {}, Counter(), {})
     # Self-play hangs on nothing, so it goes on beside the rounds: a local model's batches stay full.
-    await together([_play_self(config, data, arena, played), _play_rounds(config, data, arena, played)])
+    await together(
+        [
+            _play_self(config, data, arena, played),
+            _play_rounds(config, data, arena, played),
+            _play_baselines(config, data, arena, played),
+        ]
+    )
     return played
 
 
@@ -84,7 +94,7 @@ async def _play_rounds(config: SwissConfig, data: Data, arena: Arena, played: Pl
                 pairings = pair_round(table, set(met), byes, config.seed * 1009 + number)
             await _keep(arena.store, number, pairings)
         questions = data.cross_play[number::rounds] if config.questions == "fresh" else data.cross_play
-        setups += _round_setups(pairings, questions, met, config)
+        setups += _round_setups(pairings, questions, met, config, arena.protocol)
         for pairing in pairings:
             if pairing.player_b is None:
                 byes.add(pairing.player_a)
@@ -98,10 +108,15 @@ async def _play_rounds(config: SwissConfig, data: Data, arena: Arena, played: Pl
 
 
 async def _play_self(config: SwissConfig, data: Data, arena: Arena, played: Played) -> None:
-    protocol = build_protocol(config.protocol)
     names = [player.name for player in config.players]
-    for item in await arena.play(s for name in names for s in self_play_setups(name, data.self_play, protocol)):
+    for item in await arena.play(s for name in names for s in self_play_setups(name, data.self_play, arena.protocol)):
         played.self_play.setdefault(item.debate.players[0] or "", []).append(item)
+
+
+async def _play_baselines(config: SwissConfig, data: Data, arena: Arena, played: Played) -> None:
+    questions = [*data.cross_play, *data.self_play]
+    for name, own in baseline_arenas(config, arena).items():
+        played.baselines[name] = await own.play(baseline_setups(questions))
 
 
 def _kept(store: Store, number: int) -> list[Pairing] | None:
@@ -114,9 +129,12 @@ async def _keep(store: Store, number: int, pairings: list[Pairing]) -> None:
 
 
 def _round_setups(
-    pairings: Iterable[Pairing], questions: Sequence[Question], met: Counter[frozenset[str]], config: SwissConfig
+    pairings: Iterable[Pairing],
+    questions: Sequence[Question],
+    met: Counter[frozenset[str]],
+    config: SwissConfig,
+    protocol: DebateProtocol,
 ) -> list[Setup]:
-    protocol = build_protocol(config.protocol)
     return [
         setup
         for pairing in pairings

@@ -198,19 +198,18 @@ class FreeDebater:
 
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:
         """Sample candidates; see Debater."""
-        task = "debater_reply" if view.turns else "debater_opening"
         messages = self._prompts.fill(
-            "debater_free",
+            f"{view.role}_free",
             story=view.story or "",
             question=view.question,
-            seat=view.seat or "",
+            answers=show_answers(view),
+            speaker=view.speaker,
             own_answer=view.own_answer,
             other_answer=view.other_answer,
             transcript=show_turns(view),
-            task=self._prompts.fill(task)[0].content,
+            task=task_for(view, self._prompts),
             min_words=str(self._limits.min_words),
             max_words=str(self._limits.max_words),
-            **show_answers(view),
         )
 
         async def make(draws: Sequence[Draw]) -> list[Candidate]:
@@ -222,6 +221,25 @@ class FreeDebater:
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""
         return speak(await self.candidates(view, draw, 1), self._limits)
+
+
+def task_for(view: View, prompts: Prompts) -> str:
+    """What the speaker is to do now: open its case, as the first or the second, reply, or answer the judge first.
+
+    Args:
+        view: The speaker's view.
+        prompts: Templates; it uses ``<role>_opening``, ``debater_second``, ``<role>_reply`` and ``<role>_answer``.
+
+    Returns:
+        The instruction.
+    """
+    latest = max((turn.round for turn in view.turns), default=0)
+    asked = any(turn.seat is None and turn.round == latest and turn.text.strip() for turn in view.turns)
+    if not any(turn.seat == view.seat for turn in view.turns):
+        task = "second" if view.turns else "opening"
+    else:
+        task = "answer" if asked else "reply"
+    return prompts.fill(f"{view.role}_{task}")[0].content
 
 
 def split_thinking(text: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from debate.agents.debater import Limits, Speech, sample_valid, speak, split_thinking
+from debate.agents.debater import Limits, Speech, sample_valid, speak, split_thinking, task_for
 from debate.agents.passages import MIN_WORDS, overlaps, quotable
 from debate.agents.render import show_turns
 from debate.models.base import Completion, Draw, Message, Model, Sampling
@@ -283,12 +283,12 @@ class EvidenceFirstDebater:
         return self._prompts.fill(
             "evidence_argue",
             question=view.question,
-            seat=view.seat or "",
+            speaker=view.speaker,
             own_answer=view.own_answer,
             other_answer=view.other_answer,
             evidence=listed,
             transcript=show_turns(view),
-            task=self._prompts.fill("debater_reply" if view.turns else "debater_opening")[0].content,
+            task=task_for(view, self._prompts),
             min_words=str(max(1, self._limits.min_words - taken)),
             max_words=str(self._limits.max_words - taken),
         )

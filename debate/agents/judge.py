@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Annotated, Protocol, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from debate.agents.render import LETTERS, show_answers, show_turns
+from debate.agents.render import LETTERS, show_answers, show_material
 from debate.config import Config
-from debate.models.base import Completion, Draw, Model, Sampling
+from debate.extensions import check_kind, is_extension, load_extension
+from debate.models.base import Completion, Draw, Message, Model, Sampling
 from debate.models.load import ModelField
 from debate.prompts import Prompts
 from debate.verdict import Decision
@@ -42,13 +43,50 @@ class Judge(Protocol):
         ...
 
 
+def setting_of(view: View) -> str:
+    """Name the template that tells a judge what it has before it: a debate, a consultancy, or no speeches at all."""
+    if view.story is not None:
+        return "judge_informed" if view.turns else "judge_expert"
+    if not view.turns:
+        return "judge_blind"
+    seats = {turn.seat for turn in view.turns if turn.role == "consultant"}
+    return ("judge_debate", "judge_consultancy", "judge_double_consultancy")[len(seats)]
+
+
+def ask_judge(task: str, view: View, prompts: Prompts, **values: str) -> list[Message]:
+    """Put what a judge has before it, and what it is to do, into messages.
+
+    Args:
+        task: The template: ``judge_letter``, ``judge_reason`` or ``judge_question``.
+        view: A judge's view.
+        prompts: Templates.
+        **values: For the placeholders that only this template has.
+
+    Returns:
+        Messages.
+    """
+    return prompts.fill(
+        task,
+        setting=prompts.fill(setting_of(view))[0].content,
+        question=view.question,
+        answers=show_answers(view),
+        material=show_material(view),
+        **values,
+    )
+
+
+def listed(letters: Sequence[str]) -> str:
+    """Write out letters as alternatives: "A or B", "A, B or C"."""
+    return f"{', '.join(letters[:-1])} or {letters[-1]}"
+
+
 class LetterJudge:
     """Reads the probability of each answer letter from one forward pass.
 
     Args:
         model: A model with logprobs.
         name: What its verdicts are filed under.
-        prompts: Templates; it uses ``judge_letter``.
+        prompts: Templates; it uses ``judge_letter`` and the setting's (``setting_of``).
     """
 
     def __init__(self, model: Model, *, name: str, prompts: Prompts) -> None:
@@ -58,10 +96,9 @@ class LetterJudge:
 
     async def decide(self, view: View, draw: Draw) -> Decision:  # noqa: ARG002 - nothing is sampled
         """Decide by the letters' probabilities; see Judge."""
-        messages = self._prompts.fill(
-            "judge_letter", question=view.question, transcript=show_turns(view), **show_answers(view)
-        )
-        choice = await self._model.choose(messages, LETTERS[: len(view.answers)])
+        letters = LETTERS[: len(view.answers)]
+        messages = ask_judge("judge_letter", view, self._prompts, letters=listed(letters))
+        choice = await self._model.choose(messages, letters)
         if choice.mass <= 0:
             return Decision(
                 None,
@@ -78,7 +115,7 @@ class ReasonJudge:
     Args:
         model: Any model.
         name: What its verdicts are filed under.
-        prompts: Templates; it uses ``judge_reason``.
+        prompts: Templates; it uses ``judge_reason`` and the setting's (``setting_of``).
         sampling: How it thinks.
     """
 
@@ -108,7 +145,7 @@ class VoteJudge:
     Args:
         model: Any model that samples.
         name: What its verdicts are filed under.
-        prompts: Templates; it uses ``judge_reason``.
+        prompts: Templates; it uses ``judge_reason`` and the setting's (``setting_of``).
         sampling: How it thinks; the temperature should not be 0.
         votes: Samples to take.
     """
@@ -144,7 +181,8 @@ def count_votes(letters: Sequence[int | None], completions: Sequence[Completion]
 async def _think(
     model: Model, prompts: Prompts, view: View, draws: Sequence[Draw], sampling: Sampling
 ) -> list[Completion]:
-    messages = prompts.fill("judge_reason", question=view.question, transcript=show_turns(view), **show_answers(view))
+    forms = "\nor\n".join(f"Answer: {letter}" for letter in LETTERS[: len(view.answers)])
+    messages = ask_judge("judge_reason", view, prompts, forms=forms)
     return await model.sample(messages, draws=draws, sampling=sampling)
 
 
@@ -207,18 +245,29 @@ def parse_answer(text: str, answers: int) -> int | None:
     return index if not {other for other in others if other < answers} - {index} else None
 
 
+KINDS = ("letter", "reason", "vote")
+
+
 class JudgeConfig(Config):
     """A judge."""
 
     model: ModelField = Field(description="its model: a name, or a mapping")
-    kind: Literal["letter", "reason", "vote"] = Field(
+    kind: Annotated[str, AfterValidator(lambda kind: check_kind(kind, KINDS))] = Field(
         "letter",
-        description="letter: probability of the answer letters; reason: thinks, then decides; vote: reasons k times",
+        description="letter: probability of the answer letters; reason: thinks, then decides; vote: reasons k times; "
+        "or MODULE:FUNCTION",
     )
     name: str | None = Field(None, min_length=1, max_length=80, description="what its verdicts are filed under")
     votes: int = Field(5, ge=1, le=100, description="samples of a vote")
     max_tokens: int = Field(512, ge=1, description="longest reasoning, in tokens")
     temperature: float = Field(0.8, ge=0, le=2, description="temperature of vote; reason thinks at 0")
+    options: dict[str, JsonValue] = Field({}, description="whatever a judge of your own takes")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.options and not is_extension(self.kind):
+            raise ValueError(f"options are for a judge of your own; {self.kind} has none")
+        return self
 
     @property
     def label(self) -> str:
@@ -238,8 +287,14 @@ def build_judge(config: JudgeConfig, model: Model, prompts: Prompts) -> Judge:
         prompts: Templates.
 
     Returns:
-        The judge.
+        The judge. One of your own is made by ``FUNCTION(config, model, prompts)``.
+
+    Raises:
+        ConfigError: A judge of your own cannot be imported.
     """
+    if is_extension(config.kind):
+        made: Judge = load_extension(config.kind)(config, model, prompts)
+        return made
     if config.kind == "letter" and model.capabilities.logprobs:
         return LetterJudge(model, name=config.label, prompts=prompts)
     if config.kind == "reason":

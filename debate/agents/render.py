@@ -10,15 +10,27 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def show_turns(view: View) -> str:
     """Write out the speeches so far, one block a round, with quote marks.
 
-    Line breaks inside a speech become spaces, so that no speech can fake another speaker's line.
+    Line breaks inside a speech become spaces, so that no speech can fake another speaker's line. A judge that had
+    nothing to ask is not shown.
     """
-    blocks = []
-    for number in sorted({turn.round for turn in view.turns}):
-        speeches = [f"{turn.speaker}: {' '.join(turn.text.split())}" for turn in view.turns if turn.round == number]
-        blocks.append(f"Round {number}\n" + "\n".join(speeches))
-    return "\n\n".join(blocks) if blocks else "Nothing has been said yet."
+    blocks: dict[int, list[str]] = {}
+    for turn in view.turns:
+        text = " ".join(turn.text.split())
+        if text or turn.seat is not None:
+            blocks.setdefault(turn.round, []).append(f"{turn.speaker}: {text}")
+    rounds = (f"Round {number}\n" + "\n".join(speeches) for number, speeches in sorted(blocks.items()))
+    return "\n\n".join(rounds) or "Nothing has been said yet."
 
 
-def show_answers(view: View) -> dict[str, str]:
-    """Name the answers for a template: ``answer_a``, ``answer_b``, ..."""
-    return {f"answer_{LETTERS[index].lower()}": answer for index, answer in enumerate(view.answers)}
+def show_answers(view: View) -> str:
+    """Write out the answers, a line each: ``Answer A: ...``."""
+    shown = zip(LETTERS, view.answers, strict=False)
+    return "\n".join(f"Answer {letter}: {' '.join(answer.split())}" for letter, answer in shown)
+
+
+def show_material(view: View) -> str:
+    """Write out what a judge decides on: the story where it may read it, then what was said."""
+    parts = [] if view.story is None else [f"<story>\n{view.story}\n</story>"]
+    if view.turns:
+        parts.append(show_turns(view))
+    return "\n\n".join(parts) or "Nobody argues for either answer."

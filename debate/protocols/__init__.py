@@ -2,68 +2,98 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Annotated, Self
 
-from pydantic import Field
+import pydantic
+from pydantic import Field, JsonValue
 
-from debate.agents.debater import Debater
+from debate.agents.questioner import Questioner, QuestionerConfig
 from debate.config import Config
-from debate.models.base import Draw
+from debate.extensions import check_kind, is_extension, load_extension
+from debate.protocols.base import DebateProtocol, Seats, Speakers
+from debate.protocols.baselines import BASELINES, Baseline, BaselineName, judge_reads_story
+from debate.protocols.consultancy import Consultancy, DoubleConsultancy
+from debate.protocols.interactive import Interactive
 from debate.protocols.sequential import Sequential
 from debate.protocols.simultaneous import Simultaneous
-from debate.question import Question
-from debate.transcript import Transcript
 
-__all__ = ["DebateProtocol", "ProtocolConfig", "Sequential", "Simultaneous", "build_protocol"]
+__all__ = [
+    "BASELINES",
+    "JUDGE_SPEAKS",
+    "Baseline",
+    "BaselineName",
+    "Consultancy",
+    "DebateProtocol",
+    "DoubleConsultancy",
+    "Interactive",
+    "ProtocolConfig",
+    "Seats",
+    "Sequential",
+    "Simultaneous",
+    "Speakers",
+    "build_protocol",
+    "judge_reads_story",
+]
 
-
-class DebateProtocol(Protocol):
-    """A protocol that sets one assigned answer against another."""
-
-    @property
-    def name(self) -> str:
-        """What configurations call it."""
-        ...
-
-    @property
-    def rounds(self) -> int:
-        """Rounds in a debate."""
-        ...
-
-    @property
-    def seatings(self) -> tuple[tuple[int, int], ...]:
-        """The seats a debate is held in: one entry, or both where the order of speaking matters."""
-        ...
-
-    async def hold(
-        self, question: Question, debaters: tuple[Debater, Debater], seats: tuple[int, int], draw: Draw
-    ) -> Transcript:
-        """Hold one debate.
-
-        Args:
-            question: A question of two answers.
-            debaters: The one that defends answer 0 and the one that defends answer 1.
-            seats: The answer index in seat A and the one in seat B.
-            draw: Seed and repetition; each debater draws in a stream of its own name.
-
-        Returns:
-            The complete transcript.
-
-        Raises:
-            ModelError: A model failed for good.
-        """
-        ...
+_KINDS: dict[str, Callable[[int, Questioner | None], DebateProtocol]] = {
+    "simultaneous": lambda rounds, _: Simultaneous(rounds),
+    "sequential": lambda rounds, _: Sequential(rounds),
+    "interactive": Interactive,
+    "consultancy": Consultancy,
+    "double_consultancy": DoubleConsultancy,
+}
+#: Protocols in which the judge speaks from round 2 on.
+JUDGE_SPEAKS = ("interactive", "consultancy", "double_consultancy")
 
 
 class ProtocolConfig(Config):
     """Which protocol, and how long."""
 
-    kind: Literal["simultaneous", "sequential"] = Field(
-        "simultaneous", description="simultaneous: both speak at once; sequential: seat A first, held in both seatings"
+    kind: Annotated[str, pydantic.AfterValidator(lambda kind: check_kind(kind, _KINDS))] = Field(
+        "simultaneous",
+        description="simultaneous: both speak at once; sequential: seat A first, held in both seatings; interactive: "
+        "simultaneous, and the judge asks from round 2 on; consultancy: one speaks and the judge asks; "
+        "double_consultancy: two consultancies judged together; or MODULE:FUNCTION",
     )
     rounds: int = Field(3, ge=1, le=20, description="rounds in a debate")
+    static: bool = Field(default=False, description="a consultancy in which the judge only listens")
+    questioner: QuestionerConfig = Field(QuestionerConfig(), description="how the judge asks")
+    options: dict[str, JsonValue] = Field({}, description="whatever a protocol of your own takes")
+
+    @pydantic.model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.static and self.kind not in {"consultancy", "double_consultancy"}:
+            raise ValueError(f"static is for consultancies; a {self.kind} debate is what it is, leave it out")
+        if self.options and not is_extension(self.kind):
+            raise ValueError(f"options are for a protocol of your own; {self.kind} has none")
+        return self
+
+    @property
+    def judge_speaks(self) -> bool:
+        """Whether the judge speaks before it decides; a protocol of one's own is given a questioner too."""
+        return (self.kind in JUDGE_SPEAKS and not self.static) or is_extension(self.kind)
+
+    @property
+    def speakers(self) -> int:
+        """How many speak: one in a consultancy, else two."""
+        return 1 if self.kind == "consultancy" else 2
 
 
-def build_protocol(config: ProtocolConfig) -> DebateProtocol:
-    """Make the protocol that a configuration names."""
-    return Sequential(config.rounds) if config.kind == "sequential" else Simultaneous(config.rounds)
+def build_protocol(config: ProtocolConfig, questioner: Questioner | None = None) -> DebateProtocol:
+    """Make the protocol that a configuration names.
+
+    Args:
+        config: The protocol.
+        questioner: The judge that speaks; None where the protocol has none, or where no debate will be held.
+
+    Returns:
+        The protocol. One of your own is made by ``FUNCTION(config, questioner)``.
+
+    Raises:
+        ConfigError: A protocol of your own cannot be imported.
+    """
+    if is_extension(config.kind):
+        made: DebateProtocol = load_extension(config.kind)(config, questioner)
+        return made
+    return _KINDS[config.kind](config.rounds, questioner)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from debate.agents.debater import Debater
 from debate.models.base import Draw
-from debate.protocols.simultaneous import take_turn
+from debate.protocols.base import Seats, Speakers, both, take_turn
 from debate.question import Question
 from debate.transcript import Transcript
 
@@ -22,12 +21,14 @@ class Sequential:
 
     rounds: int = 3
     name: ClassVar[str] = "sequential"
-    seatings: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (1, 0))
 
-    async def hold(
-        self, question: Question, debaters: tuple[Debater, Debater], seats: tuple[int, int], draw: Draw
-    ) -> Transcript:
+    def seatings(self, question: Question) -> tuple[Seats, ...]:  # noqa: ARG002 - the interface
+        """Both."""
+        return ((0, 1), (1, 0))
+
+    async def hold(self, question: Question, speakers: Speakers, seats: Seats, draw: Draw) -> Transcript:
         """Hold one debate; see DebateProtocol."""
+        debaters = both(speakers, self.name)
         transcript = Transcript(question, seats, spoken_order=True)
         for round_ in range(1, self.rounds + 1):
             for answer in seats:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import ClassVar
 
-from debate.agents.debater import Debater
 from debate.models.base import Draw
+from debate.protocols.base import Seats, Speakers, both, drawn_seats, take_turn
 from debate.question import Question
-from debate.transcript import Transcript, Turn
-
-
-async def take_turn(debater: Debater, transcript: Transcript, answer: int, round_: int, draw: Draw) -> Turn:
-    """Let one debater speak on what it has heard so far."""
-    view = transcript.view(answer=answer, story=True)
-    speech = await debater.argue(view, draw._replace(stream=debater.name))
-    return Turn.choose(speech.candidates, speech.chosen, round_=round_, answer=answer)
+from debate.together import together
+from debate.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +22,16 @@ class Simultaneous:
 
     rounds: int = 3
     name: ClassVar[str] = "simultaneous"
-    seatings: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
 
-    async def hold(
-        self, question: Question, debaters: tuple[Debater, Debater], seats: tuple[int, int], draw: Draw
-    ) -> Transcript:
+    def seatings(self, question: Question) -> tuple[Seats, ...]:
+        """One, drawn: a debater's prompt names its seat."""
+        return drawn_seats(question)
+
+    async def hold(self, question: Question, speakers: Speakers, seats: Seats, draw: Draw) -> Transcript:
         """Hold one debate; see DebateProtocol."""
+        debaters = both(speakers, self.name)
         transcript = Transcript(question, seats)
         for round_ in range(1, self.rounds + 1):
-            turns = await asyncio.gather(
-                *(take_turn(debaters[answer], transcript, answer, round_, draw) for answer in seats)
-            )
+            turns = await together(take_turn(debaters[answer], transcript, answer, round_, draw) for answer in seats)
             transcript = transcript.with_turns(*turns)
         return transcript

@@ -99,10 +99,11 @@ def test_shipped_templates(path: Path) -> None:
     text = "\n".join(message.content for message in messages)
     assert "{{" not in text
     assert all(f"<{name}>" in text for name in names)
-    assert messages[-1].role == "user"
+    # One section alone is a part of another template's message: a judge's setting, a debater's task.
+    assert len(messages) == 1 or messages[-1].role == "user"
     assert not {name for name in names if "gold" in name}
     if path.stem.startswith("judge"):
-        assert "story" not in names  # a judge of debates never reads the story
+        assert "story" not in names  # what a judge may read is decided by its view alone, see show_material
 
 
 def test_control_strings_of_chat_templates_lose_their_power(tmp_path: Path) -> None:

@@ -80,9 +80,11 @@ class Desk:
 
 def test_a_match_has_both_assignments() -> None:
     setups = match_setups("p", "r", QUESTIONS, Simultaneous())
-    assert [(setup.question.id, setup.players, setup.seats) for setup in setups] == [
-        (one.id, players, (0, 1)) for one in QUESTIONS for players in (("p", "r"), ("r", "p"))
+    assert [(setup.question.id, setup.players) for setup in setups] == [
+        (one.id, players) for one in QUESTIONS for players in (("p", "r"), ("r", "p"))
     ]
+    # Both assignments of a question sit alike, so each player has each seat once.
+    assert all(setups[at].seats == setups[at + 1].seats for at in range(0, len(setups), 2))
     both = match_setups("p", "r", QUESTIONS, Sequential(), repetition=2)
     assert len(both) == 12
     assert {setup.seats for setup in both} == {(0, 1), (1, 0)}
@@ -107,8 +109,8 @@ def test_ids_are_unique() -> None:
         for seats in ((0, 1), (1, 0))
         for repetition in (0, 1)
     ]
-    assert len({setup.key for setup in setups}) == len(setups)
-    assert Setup(question(0), ("p", "r")).key == "q0 | p | r | AB | 0"
+    assert len({setup.key("p") for setup in setups}) == len(setups)
+    assert Setup(question(0), ("p", "r")).key("sequential") == "sequential | q0 | p | r | AB | 0"
 
 
 async def test_every_debate_is_judged_in_both_orders(tmp_path: Path) -> None:
@@ -116,18 +118,19 @@ async def test_every_debate_is_judged_in_both_orders(tmp_path: Path) -> None:
     desk = Desk(store)
     setups = match_setups("p", "r", QUESTIONS, Simultaneous(2))
     found = await desk.arena(Simultaneous(2)).play(setups)
-    assert [item.debate.id for item in found] == [setup.key for setup in setups]
+    assert [item.debate.id for item in found] == [setup.key("simultaneous") for setup in setups]
     for item, setup in zip(found, setups, strict=True):
         assert item.debate.players == setup.players
         assert item.debate.protocol == "simultaneous"
         assert item.debate.failed is None
-        assert [(turn.round, turn.answer) for turn in item.debate.transcript.turns] == [(1, 0), (1, 1), (2, 0), (2, 1)]
+        said = [(turn.round, turn.answer) for turn in item.debate.transcript.turns]
+        assert said == [(round_, answer) for round_ in (1, 2) for answer in setup.seats]
         for turn in item.debate.transcript.turns:
             speaker = setup.players[turn.answer or 0]
             answer = setup.question.answers[turn.answer or 0]
             assert turn.argument.plain().startswith(f"{answer} says {speaker}, as")
             assert turn.thinking == "thought"
-        assert [verdict.order for verdict in item.verdicts] == [(0, 1), (1, 0)]
+        assert [verdict.order for verdict in item.verdicts] == [setup.seats, setup.seats[::-1]]
         # 0.6 of 0.8 on the first letter where Ana is first, 0.5 of 0.8 on the second where she is second
         assert [verdict.probabilities for verdict in item.verdicts] == [
             pytest.approx((0.75, 0.25)),
@@ -219,7 +222,7 @@ async def test_a_failed_debate_is_data(tmp_path: Path) -> None:
     desk = Desk(store, fail="Question 1?")
     setups = match_setups("p", "r", QUESTIONS, Simultaneous(2))
     found = await desk.arena(Simultaneous(2)).play(setups)
-    assert [item.debate.id for item in found] == [setup.key for setup in setups]
+    assert [item.debate.id for item in found] == [setup.key("simultaneous") for setup in setups]
     for item in found:
         failed = item.debate.transcript.question.id == "q1"
         assert item.debate.failed == ("the server refused Question 1?" if failed else None)

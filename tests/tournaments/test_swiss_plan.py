@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.runs import (
     EXTRACTIVE,
     SCRIPTS,
@@ -15,6 +17,7 @@ from tests.runs import (
     cells,
     debates,
     hold,
+    metrics,
     swiss,
     tournament,
     write,
@@ -33,8 +36,12 @@ def plan_and_run(folder: Path, **changes: Any) -> tuple[list[list[str]], Ended]:
     assert planned
     assert planned == [[row[0], row[1]] for row in cells(ended.out, "Cost")]
     held = debates(folder / "run")
-    own = sum(len(set(item["debate"]["players"])) == 1 for item in held)
-    assert f"Plan: {len(held) - own} debates and {own} in self-play" in plan.out
+    silent = sum(item["debate"]["players"] == [None, None] for item in held)
+    own = sum(len(set(item["debate"]["players"])) == 1 for item in held) - silent
+    counts = [f"{len(held) - own - silent} debates"]
+    counts += [f"{own} in self-play"] if own else []
+    counts += [f"{silent} questions without a debate"] if silent else []
+    assert f"Plan: {' and '.join(counts)}\n" in plan.out
     return planned, ended
 
 
@@ -53,6 +60,37 @@ def test_a_plan_of_a_sequential_tournament(tmp_path: Path) -> None:
     for item in debates(tmp_path / "run"):
         transcript = item["debate"]["transcript"]
         assert [turn["answer"] for turn in transcript["turns"]] == transcript["seats"] * 2
+
+
+@pytest.mark.parametrize("kind", ["interactive", "double_consultancy"])
+def test_a_plan_in_which_the_judge_speaks(tmp_path: Path, kind: str) -> None:
+    judge = {"model": f"{SCRIPTS}:asking_judge"}
+    planned, _ = plan_and_run(tmp_path, protocol={"kind": kind, "rounds": 2}, judge=judge, stories=2)
+    assert f"{SCRIPTS}:asking_judge" in dict(planned)
+    for item in debates(tmp_path / "run"):
+        turns = item["debate"]["transcript"]["turns"]
+        asked = [turn for turn in turns if turn["role"] == "judge"]
+        assert [turn["round"] for turn in asked] == ([2] if kind == "interactive" else [2, 2])
+        assert {turn["to"] for turn in asked} == ({None} if kind == "interactive" else {0, 1})
+        assert not any(turn["flaws"] for turn in asked)
+
+
+def test_a_plan_with_baselines(tmp_path: Path) -> None:
+    _, ended = plan_and_run(tmp_path, baselines=["blind", "expert"])
+    held = debates(tmp_path / "run")
+    silent = [item["debate"] for item in held if item["debate"]["players"] == [None, None]]
+    assert sorted(debate["protocol"] for debate in silent) == ["blind"] * 5 + ["expert"] * 5
+    assert not any(debate["transcript"]["turns"] for debate in silent)
+    assert "PGR" in ended.out
+    found = metrics(tmp_path / "run")
+    for group in ("cross_play", "self_play"):
+        assert "pgr" in found[group]
+    accuracy = {name: found[name]["accuracy"][0] for name in ("blind", "expert")}
+    by_name = {name: [item for item in held if item["debate"]["protocol"] == name] for name in accuracy}
+    for name, items in by_name.items():
+        golds = [item["debate"]["transcript"]["question"]["gold"] for item in items]
+        right = [v["probabilities"][g] > 0.5 for item, g in zip(items, golds, strict=True) for v in item["verdicts"]]
+        assert accuracy[name] == pytest.approx(sum(right) / len(right))
 
 
 def test_a_plan_with_fresh_questions(tmp_path: Path) -> None:

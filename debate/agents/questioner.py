@@ -1,0 +1,94 @@
+"""The questioner: a judge that speaks during a debate or a consultancy, before it decides."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field
+
+from debate.agents.debater import Speech, split_thinking
+from debate.agents.judge import ask_judge
+from debate.config import Config
+from debate.models.base import Draw, Model, Sampling
+from debate.models.load import ModelField
+from debate.prompts import Prompts
+from debate.quotes import Argument, Quote, parse_argument
+from debate.sentences import cut_at_sentence
+from debate.transcript import Candidate
+from debate.view import View
+
+_LABEL = re.compile(r"^\W*(?:judge|question)\b[^:\n]{0,30}:\s*", re.IGNORECASE)
+
+
+class QuestionerConfig(Config):
+    """How the judge speaks, where the protocol lets it."""
+
+    model: ModelField | None = Field(None, description="its model; none for the judge's own")
+    max_words: int = Field(60, ge=5, le=300, description="most words of what it says")
+    max_tokens: int = Field(200, ge=1, description="longest reply of its model, thinking included, in tokens")
+    max_attempts: int = Field(2, ge=1, le=20, description="attempts at a reply that says something")
+    temperature: float = Field(0.8, ge=0, le=2, description="sampling temperature")
+
+
+class Questioner:
+    """Asks one thing at a time.
+
+    What it says carries no quote marks and is never checked against the story: it could guess at the story's words
+    otherwise, and read from the marks whether it guessed right.
+
+    Args:
+        model: Any model.
+        name: Names its stream of draws.
+        prompts: Templates; it uses ``judge_question`` and the setting's.
+        config: Limits and sampling.
+    """
+
+    def __init__(self, model: Model, *, name: str, prompts: Prompts, config: QuestionerConfig) -> None:
+        self.name = name
+        self._model = model
+        self._prompts = prompts
+        self._config = config
+
+    async def ask(self, view: View, draw: Draw) -> Speech:
+        """Ask what would help most to decide.
+
+        Args:
+            view: A judge's view: no seat, no story.
+            draw: The first draw of the turn.
+
+        Returns:
+            What is said; where no attempt said anything, an empty argument with the flaw.
+
+        Raises:
+            ModelError: The model failed for good.
+        """
+        config = self._config
+        consultants = {turn.seat for turn in view.turns if turn.role == "consultant"}
+        whom = "the consultant" if consultants else "one debater or both"
+        messages = ask_judge("judge_question", view, self._prompts, whom=whom, max_words=str(config.max_words))
+        sampling = Sampling(config.max_tokens, config.temperature)
+        candidates: list[Candidate] = []
+        for attempt in range(config.max_attempts):
+            draws = [draw._replace(attempt=draw.attempt + attempt)]
+            (completion,) = await self._model.sample(messages, draws=draws, sampling=sampling)
+            candidates.append(read_question(completion.text, config.max_words))
+            if candidates[-1].valid:
+                break
+        return Speech(tuple(candidates), len(candidates) - 1)
+
+
+def read_question(reply: str, max_words: int) -> Candidate:
+    """Read what the judge says from a reply: outside its thinking, without a label before it, cut at a sentence end.
+
+    Args:
+        reply: The model's reply.
+        max_words: Most words.
+
+    Returns:
+        The candidate, its names as of a speaker in seat A, with a flaw if it says nothing.
+    """
+    said, thinking = split_thinking(reply)
+    text = cut_at_sentence(_LABEL.sub("", " ".join(said.split())), max_words)
+    parsed = parse_argument(text, None, seat="A")
+    spans = tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in parsed.spans)
+    return Candidate(reply, Argument(spans), thinking, () if parsed.words else ("it asks nothing",))

@@ -1,0 +1,88 @@
+"""Performance gap recovered: how much of what a judge lacks without the story a protocol gives back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from debate.metrics.intervals import Interval, t_quantile
+from debate.record import Recorded
+from debate.verdict import points
+
+
+def gap_recovered(
+    debated: Sequence[Recorded], blind: Sequence[Recorded], expert: Sequence[Recorded], *, level: float = 0.95
+) -> Interval | None:
+    """PGR = (accuracy - blind) / (expert - blind) (Khan et al. 2024), over single verdicts with known gold answers.
+
+    The interval is Fieller's (1954) for a ratio of means, from the covariance of the three accuracies clustered by
+    story, so it allows for their being measured on the same questions. Where blind and expert are not told apart, the
+    ratio has no bounds.
+
+    Args:
+        debated: Judged debates or consultancies.
+        blind: The same questions decided from the question alone; others are left out.
+        expert: The same questions decided with the story; others are left out.
+        level: Coverage, between 0 and 1.
+
+    Returns:
+        The ratio with n verdicts on debates and G stories; None where one of the three has no verdict, or blind and
+        expert are equally accurate.
+    """
+    asked = {item.debate.transcript.question.id for item in debated}
+    groups = [_rows(debated), *([row for row in _rows(group) if row[2] in asked] for group in (blind, expert))]
+    if not all(groups):
+        return None
+    stories = {name: index for index, name in enumerate(dict.fromkeys(row[1] for rows in groups for row in rows))}
+    means, influence = np.zeros(3), np.zeros((3, len(stories)))
+    for k, rows in enumerate(groups):
+        values = np.array([value for value, _, _ in rows])
+        means[k] = values.mean()
+        label = np.array([stories[story] for _, story, _ in rows])
+        influence[k] = np.bincount(label, values - means[k], minlength=len(stories)) / len(rows)
+    won, gap = means[0] - means[1], means[2] - means[1]
+    if gap == 0:
+        return None
+    ends = (-math.inf, math.inf)
+    if len(stories) > 1:
+        contrasts = np.array([influence[0] - influence[1], influence[2] - influence[1]])
+        covariance = contrasts @ contrasts.T * len(stories) / (len(stories) - 1)
+        t = t_quantile((1 + level) / 2, len(stories) - 1)
+        ends = fieller(won, gap, covariance, t)
+    return Interval(float(won / gap), *ends, n=len(groups[0]), clusters=len(stories))
+
+
+def fieller(
+    numerator: float, denominator: float, covariance: np.ndarray[tuple[int, int], np.dtype[np.float64]], t: float
+) -> tuple[float, float]:
+    """Ratios r at which |numerator - r denominator| is within t standard errors (Fieller 1954).
+
+    Args:
+        numerator: Its estimate.
+        denominator: Its estimate.
+        covariance: Of the two, shape (2, 2).
+        t: Quantile.
+
+    Returns:
+        The ends, infinite where the denominator is not told from 0.
+    """
+    a = denominator**2 - t**2 * covariance[1, 1]
+    b = numerator * denominator - t**2 * covariance[0, 1]
+    c = numerator**2 - t**2 * covariance[0, 0]
+    if a <= 0:
+        return -math.inf, math.inf
+    root = math.sqrt(max(0.0, b * b - a * c))
+    return float((b - root) / a), float((b + root) / a)
+
+
+def _rows(recorded: Sequence[Recorded]) -> list[tuple[float, str, str]]:
+    """Score, story and question of each parsed final verdict on a question with a gold answer."""
+    return [
+        (points(verdict.probabilities[question.gold]), question.story_id, question.id)
+        for question, verdicts in ((item.debate.transcript.question, item.verdicts) for item in recorded)
+        if question.gold is not None
+        for verdict in verdicts
+        if verdict.probabilities is not None and verdict.round is None
+    ]

@@ -1,0 +1,195 @@
+"""A session of a command that asks models: what it checks and opens, what it leaves in the run folder, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from debate.card import check_judge_unseen
+from debate.command import Invocation
+from debate.extensions import extension_digests
+from debate.metrics.accuracy import unparsed
+from debate.models.limits import Budget, Meter
+from debate.models.load import Models, check_access
+from debate.prompts import Prompts
+from debate.provenance import provenance
+from debate.question import Question
+from debate.record import Recorded, to_json
+from debate.report import DebatePage, Report, Table, print_table, write_report
+from debate.run_folder import RunFolder, default_path
+from debate.tracking import check as check_tracking
+from debate.tracking import log_run
+from tournaments.config import SessionConfig
+from tournaments.plan import Plan
+
+T = TypeVar("T")
+
+
+class Session:
+    """One session of a command.
+
+    Whatever can be found wrong is found before there is a run folder, which a second try would find in its way.
+
+    Args:
+        command: The command's name, such as "swiss".
+        config: Its configuration.
+        invocation: What the command line asked for beside it.
+
+    Attributes:
+        prompts: The templates, checked.
+        meter: Calls, tokens and cost, those of earlier sessions included once the run is open.
+
+    Raises:
+        PromptError: A template is malformed.
+        ConfigError: A price is missing for a budget.
+    """
+
+    def __init__(self, command: str, config: SessionConfig, invocation: Invocation) -> None:
+        self.prompts = Prompts(Path(config.prompts) if config.prompts else None)
+        self.prompts.check()
+        self._command = command
+        self._config = config
+        self._invocation = invocation
+        self._started = time.monotonic()
+        self._budget = Budget(**config.budget.model_dump())
+        self.meter = Meter(self._budget, config.price_table)
+        self.meter.require_prices({model.label for model in config.models})
+
+    @property
+    def seconds(self) -> float:
+        """Time since the session began."""
+        return time.monotonic() - self._started
+
+    def show_plan(self, plan: Plan, notes: Sequence[str]) -> int:
+        """Print a plan, as ``--dry-run`` asks; returns the exit code."""
+        print_table(plan.table())
+        cost = plan.cost(self._config.price_table)
+        sys.stdout.write(f"Cost: {'unknown (no price given)' if cost is None else f'about ${cost:.2f}'}\n")
+        _write_notes(notes)
+        return 0
+
+    def open(self, data: Mapping[str, Sequence[Question]]) -> RunFolder:
+        """Open the run folder, new or resumed.
+
+        Args:
+            data: The questions by what they are used for.
+
+        Returns:
+            The folder; close it, or use it as a context.
+
+        Raises:
+            FoldError: A judge was trained on a story that it would score.
+            DissoiError: A model, a key or wandb cannot be had, or the folder cannot be made or gone on with.
+        """
+        config = self._config
+        for model in config.judge_models:
+            check_judge_unseen(model, [question for questions in data.values() for question in questions])
+        for model in config.models:
+            check_access(model)
+        check_tracking(config.wandb)
+        origin = provenance(data, self.prompts.digests, extension_digests(config.kinds))
+        if self._invocation.resume is not None:
+            run = RunFolder.resume(self._invocation.resume, config, origin)
+        else:
+            run = RunFolder.create(self._invocation.output or default_path(self._command), config, origin)
+        for warning in run.warnings:
+            sys.stderr.write(f"tournaments.{self._command}: {warning}\n")
+        self.meter = Meter(self._budget, config.price_table, earlier=run.store.usage())
+        return run
+
+    def ask(self, run: RunFolder, work: Callable[[Models], Awaitable[T]]) -> T:
+        """Do what asks models, and close them whatever happens.
+
+        Args:
+            run: The open run.
+            work: Given the run's models, does the work.
+
+        Returns:
+            What the work returns.
+        """
+
+        async def main() -> T:
+            models = Models(run.store, self.meter)
+            try:
+                return await work(models)
+            finally:
+                await models.close()
+
+        return asyncio.run(main())
+
+    def finish(
+        self, run: RunFolder, report: Report, metrics: Mapping[str, object], recorded: Sequence[Recorded]
+    ) -> int:
+        """Leave metrics and report in the run folder, print the tables, track the run, and say whether it failed.
+
+        Args:
+            run: The open run.
+            report: What was found.
+            metrics: The same as plain values.
+            recorded: All debates.
+
+        Returns:
+            The exit code: 1 where too many verdicts are unparsed or too many debates failed.
+        """
+        tables = [block for section in report.sections for block in section.blocks if isinstance(block, Table)]
+        run.write_json("metrics.json", {**metrics, "seconds": self.seconds})
+        write_report(report, (DebatePage(item.debate, item.verdicts) for item in recorded), run.path)
+        _write_notes(report.notes)
+        for table in tables:
+            print_table(table)
+        sys.stdout.write(f"\nReport: {run.path / 'report.html'}\n")
+        log_run(
+            self._config.wandb,
+            run_folder=run.path,
+            command=f"tournaments.{self._command}",
+            settings=self._config.model_dump(mode="json"),
+            tables=tables,
+            metrics=metrics,
+            recorded=recorded,
+            seed=self._config.seed,
+        )
+        failures = check_quality(self._config, recorded)
+        for failure in failures:
+            sys.stderr.write(f"tournaments.{self._command}: {failure}\n")
+        return 1 if failures else 0
+
+
+def write_debates(run: RunFolder, recorded: Sequence[Recorded]) -> None:
+    """Write ``debates.jsonl``, a line for each debate with its verdicts."""
+    run.write_lines("debates.jsonl", map(to_json, recorded))
+
+
+def check_quality(config: SessionConfig, recorded: Sequence[Recorded]) -> list[str]:
+    """Say why a run fails: too many unparsed verdicts or failed debates, with examples; empty if it does not."""
+    found = []
+    verdicts = sum(len(item.verdicts) for item in recorded)
+    lost = unparsed(recorded)
+    if verdicts and len(lost) / verdicts > config.max_unparsed:
+        examples = "; ".join(dict.fromkeys(str(verdict.unparsed) for verdict in lost[:3]))
+        found.append(
+            f"{len(lost)} of {verdicts} verdicts are unparsed, more than max_unparsed {config.max_unparsed:g}: "
+            f"{examples}"
+        )
+    failed = [item.debate.failed for item in recorded if item.debate.failed is not None]
+    if recorded and len(failed) / len(recorded) > config.max_failed:
+        examples = "; ".join(dict.fromkeys(failed[:3]))
+        found.append(
+            f"{len(failed)} of {len(recorded)} debates failed, more than max_failed {config.max_failed:g}: {examples}"
+        )
+    return found
+
+
+def why_unrated(recorded: Sequence[Recorded]) -> str:
+    """Why no debate has a verdict, where none has one: up to three reasons."""
+    reasons = [str(item.debate.failed) for item in recorded if item.debate.failed is not None]
+    reasons += [str(verdict.unparsed) for verdict in unparsed(recorded)]
+    return "; ".join(list(dict.fromkeys(reasons))[:3])
+
+
+def _write_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        sys.stdout.write(f"Note: {note}\n")

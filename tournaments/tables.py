@@ -1,0 +1,99 @@
+"""Tables that several commands print: what a judge did, and what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from debate.metrics.accuracy import accuracy, mean_mass, unparsed
+from debate.metrics.bias import position_bias
+from debate.metrics.recovery import gap_recovered
+from debate.models.limits import Figures
+from debate.record import Recorded
+from debate.report import Column, Table
+from debate.report.table import Cell
+
+Groups = Mapping[str, Sequence[Recorded]]
+
+JUDGE_NOTE = (
+    "'Judge right': single verdicts; 'orders combined': by the mean of a debate's two orders, an ensemble of two. "
+    "'Flips': debates whose two orders name different answers. 'Lean': what showing an answer first adds to its "
+    "log-odds; a certain verdict has none."
+)
+PGR_NOTE = (
+    " 'PGR': the share of the gap between the blind judge (question alone) and the expert (with the story) that is "
+    "recovered; it has no bounds where the two are not told apart."
+)
+
+
+def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Table:
+    """What a judge did, a row for each group of debates, then one for each baseline.
+
+    Args:
+        title: The table's.
+        groups: Debates with one judge's verdicts, by what they are called.
+        baselines: The judge's verdicts without a debate, by name; with both, there is a column of PGR.
+        note: Stands before the explanation of the columns.
+
+    Returns:
+        The table; groups without a verdict are left out.
+    """
+    gap = "blind" in baselines and "expert" in baselines
+    rows: list[list[Cell]] = []
+    for name, recorded in {**groups, **{f"{name}, no debate": items for name, items in baselines.items()}}.items():
+        verdicts = sum(len(item.verdicts) for item in recorded)
+        if not verdicts:
+            continue
+        found, bias = accuracy(recorded), position_bias(recorded)
+        row: list[Cell] = [
+            name,
+            len(recorded),
+            found.single,
+            found.gold_first,
+            found.gold_second,
+            found.combined,
+            None if bias is None else bias.flip_rate,
+            None if bias is None else bias.shift,
+            len(unparsed(recorded)) / verdicts,
+            mean_mass(recorded),
+        ]
+        if gap:
+            debated = name in groups
+            row.append(gap_recovered(recorded, baselines["blind"], baselines["expert"]) if debated else None)
+        rows.append(row)
+    columns = (
+        Column("debates"),
+        Column("n", kind="count"),
+        Column("judge right", kind="share"),
+        Column("gold shown first", kind="share"),
+        Column("gold shown second", kind="share"),
+        Column("orders combined", kind="share"),
+        Column("flips", kind="share"),
+        Column("lean to the first", kind="log_odds"),
+        Column("unparsed", kind="share"),
+        Column("mass on letters", kind="share"),
+        *([Column("PGR", kind="share")] if gap else []),
+    )
+    return Table(title, columns, rows, note=f"{note} {JUDGE_NOTE}{PGR_NOTE if gap else ''}")
+
+
+def cost_table(figures: Mapping[str, Figures], seconds: float) -> Table:
+    """Calls, tokens and dollars by model, and the time of this session."""
+    rows: list[list[Cell]] = [
+        [name, row.calls, row.replayed, row.tokens.tokens_in, row.tokens.tokens_out, _dollars(row.cost)]
+        for name, row in figures.items()
+    ]
+    columns = (
+        Column("model"),
+        Column("calls", kind="count"),
+        Column("replayed", kind="count"),
+        Column("tokens in", kind="count"),
+        Column("tokens out", kind="count"),
+        Column("cost", align="right"),
+    )
+    return Table(
+        "Cost", columns, rows, note=f"Replayed: answered from the run's store. Time of this session: {seconds:.0f} s."
+    )
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"${cost:.2f}"
