@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +16,12 @@ import yaml
 from debate.config import Config, Tree, differences, parse, read_tree, results_tree
 from debate.errors import ConfigError, StoreError
 from debate.store import Store
+from debate.store_file import lock
 
 CONFIG = "config.yaml"
 MODELS = "models.json"
 STORE = "run.sqlite"
+_LOCK = f"{STORE}.lock"
 
 
 class RunFolder:
@@ -51,18 +54,21 @@ class RunFolder:
         Raises:
             StoreError: The folder exists and is not empty, or cannot be written.
         """
-        # A process killed at its very start leaves half a configuration, which is nothing to go on with.
-        if path.exists() and (
-            not path.is_dir() or any(file.name != _partial(path / CONFIG).name for file in path.iterdir())
-        ):
-            raise StoreError(f"{path} exists already; choose another --output, or go on with it by --resume {path}")
+        _check_free(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            tree = {**config.model_dump(mode="json"), "provenance": origin}
-            write_whole(path / CONFIG, yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
         except OSError as error:
             raise StoreError(f"cannot write the run folder {path}: {error.strerror or error}") from error
-        return RunFolder(path, Store(path / STORE))
+        # Two runs may have come so far at once: who has the store's lock has the folder, unless another had it before.
+        claim = lock(path / STORE)
+        try:
+            _check_free(path)
+            tree = {**config.model_dump(mode="json"), "provenance": origin}
+            write_whole(path / CONFIG, yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
+        except BaseException:
+            os.close(claim)
+            raise
+        return RunFolder(path, Store(path / STORE, claim=claim))
 
     @staticmethod
     def resume(path: Path, config: Config, origin: Tree) -> RunFolder:
@@ -127,9 +133,10 @@ class RunFolder:
 
     def discard(self) -> None:
         """Close the run and remove what ``create`` made, so that a run that could not begin is not in the way."""
-        self.close()
-        for name in (CONFIG, MODELS, STORE, f"{STORE}-wal", f"{STORE}-shm", f"{STORE}.lock"):
+        # Under the lock: once it is given up, what lies here may be another run's.
+        for name in (CONFIG, MODELS, STORE, f"{STORE}-wal", f"{STORE}-shm", _LOCK):
             (self.path / name).unlink(missing_ok=True)
+        self.close()
         with contextlib.suppress(OSError):  # it held something before, or may not be removed
             self.path.rmdir()
 
@@ -184,6 +191,26 @@ def _changed_inputs(old: Tree, new: Tree) -> list[str]:
     )
 
 
+def _check_free(path: Path) -> None:
+    """Hold that a folder is absent, or empty but for what a process killed at its very start leaves.
+
+    That is a lock and half a configuration: nothing to go on with.
+
+    Raises:
+        StoreError: It is not, or it cannot be read.
+    """
+    try:
+        held = [file.name for file in path.iterdir()]
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        held = [path.name]
+    except OSError as error:
+        raise StoreError(f"cannot read the run folder {path}: {error.strerror or error}") from error
+    if set(held) - {_LOCK, _partial(path / CONFIG).name}:
+        raise StoreError(f"{path} exists already; choose another --output, or go on with it by --resume {path}")
+
+
 def _partial(path: Path) -> Path:
     return path.with_name(f".{path.name}.part")
 
@@ -209,6 +236,32 @@ def write_whole(path: Path, text: str | Iterable[str]) -> None:
 
 
 def default_path(command: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Name a new folder under ``runs/`` (or ``$DISSOI_RUNS``) by command, date and time."""
+    """Make a new, empty folder under ``runs/`` (or ``$DISSOI_RUNS``), named by command, date and time.
+
+    Args:
+        command: The command.
+        environment: Where ``DISSOI_RUNS`` is looked up.
+
+    Returns:
+        The folder; a name that another run has, started within the same second, gets ``-2``, ``-3``, ...
+
+    Raises:
+        StoreError: It cannot be made.
+    """
     root = Path(environment.get("DISSOI_RUNS", "runs"))
-    return root / f"{command}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    name = f"{command}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    for number in itertools.count(1):
+        path = root / (name if number == 1 else f"{name}-{number}")
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+        except FileExistsError as error:
+            if path.exists():
+                continue
+            raise StoreError(f"cannot make the run folder {path}: {error.filename} is no folder; move it") from error
+        except OSError as error:
+            raise StoreError(
+                f"cannot make the run folder {path}: {error.strerror or error}; make {root} writable or give --output"
+            ) from error
+        return path
+    raise AssertionError("unreachable: the numbers do not end")

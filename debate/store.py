@@ -90,18 +90,19 @@ class Store:
     Args:
         path: The SQLite file; it and its folder are made where absent.
         readonly: Open for reading only, without the lock, such as for a report on a run that is under way.
+        claim: The lock (``store_file.lock``) where the caller has taken it; the store gives it up when it is closed.
 
     Raises:
         StoreError: Another process writes this store, it is of a newer Dissoi, or it cannot be opened.
     """
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+    def __init__(self, path: Path, *, readonly: bool = False, claim: int | None = None) -> None:
         self.path = path
         self.readonly = readonly
         self._closed = False
         self._reading = threading.Lock()
         self._writer: Writer | None = None
-        self._descriptor = None if readonly else lock(path)
+        self._descriptor = lock(path) if claim is None and not readonly else claim
         try:
             if not readonly:
                 self._write_connection = connect(path)

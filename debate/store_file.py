@@ -71,7 +71,7 @@ def lock(path: Path) -> int:
             f"cannot write in the run folder {path.parent}: {error.strerror}; make it writable or choose another folder"
         ) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(descriptor, lock)
         with contextlib.suppress(OSError):  # the id is a help for the reader of an error; a full disk may refuse it
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -88,6 +88,16 @@ def lock(path: Path) -> int:
             f"cannot lock the run folder {path.parent}: {error.strerror}; put it on a file system with locks"
         ) from error
     return descriptor
+
+
+def _take(descriptor: int, lock: Path) -> None:
+    """Lock an open file, and hold that it is still the one of that name.
+
+    A run that could not begin removes its lock; who opened the file before and locked it after would hold nothing.
+    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if not lock.exists() or not os.path.samestat(os.fstat(descriptor), lock.stat()):
+        raise BlockingIOError
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:

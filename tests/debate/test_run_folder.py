@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,7 @@ import yaml
 
 from debate.config import Config, Tree
 from debate.errors import ConfigError, StoreError
-from debate.run_folder import RunFolder
+from debate.run_folder import RunFolder, default_path
 
 
 class RunConfig(Config):
@@ -80,3 +83,54 @@ def test_a_new_run_whose_models_do_not_open_is_removed_and_an_old_one_is_not(tmp
 def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no run folder"):
         RunFolder.resume(tmp_path, RunConfig(), origin())
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["absent", "empty"])
+def test_of_runs_started_at_once_in_one_folder_one_has_it(tmp_path: Path, *, made: bool) -> None:
+    """Whoever is told that the folder is its own finds its own configuration in it."""
+    for number in range(20):
+        path = tmp_path / f"run{number}"
+        if made:
+            path.mkdir()
+        together = threading.Barrier(3)
+
+        def start(seed: int, path: Path = path, together: threading.Barrier = together) -> RunFolder | StoreError:
+            together.wait()
+            try:
+                return RunFolder.create(path, RunConfig(seed=seed), origin())
+            except StoreError as error:
+                return error
+
+        with ThreadPoolExecutor(3) as pool:
+            started = list(pool.map(start, range(3)))
+        kept = yaml.safe_load((path / "config.yaml").read_text())["seed"]
+        assert [seed for seed, run in enumerate(started) if isinstance(run, RunFolder)] == [kept]
+        for run in started:
+            if isinstance(run, RunFolder):
+                run.close()
+            else:
+                assert "exists already" in str(run) or "is in use by" in str(run)
+
+
+def test_a_lock_alone_is_not_in_the_way_but_what_it_locks_is(tmp_path: Path) -> None:
+    (tmp_path / "run.sqlite.lock").write_text("123")
+    create(tmp_path)
+    (tmp_path / "config.yaml").unlink()
+    with pytest.raises(StoreError, match="exists already"):
+        create(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="exists already"):
+        create(tmp_path / "file")
+
+
+def test_default_names_are_each_taken_once(tmp_path: Path) -> None:
+    environment = {"DISSOI_RUNS": str(tmp_path / "runs")}
+    paths = [default_path("swiss", environment) for _ in range(5)]
+    assert len(set(paths)) == 5
+    stamp = r"swiss-\d{8}-\d{6}"
+    assert all(re.fullmatch(rf"{stamp}(-[2-5])?", path.name) for path in paths)
+    for path in paths:
+        create(path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file is no folder"):
+        default_path("swiss", {"DISSOI_RUNS": str(tmp_path / "file")})
