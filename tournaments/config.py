@@ -90,14 +90,19 @@ class SessionConfig(Config):
         return {name: Price(price.input, price.output, price.cached) for name, price in self.prices.items()}
 
 
-class RatingConfig(Config):
-    """How verdicts become ratings."""
+class OutcomeConfig(Config):
+    """What a verdict counts."""
 
     outcome: OutcomeKind = Field("hard", description="hard: the likelier answer takes the point; soft: its probability")
+
+
+class RatingConfig(OutcomeConfig):
+    """How verdicts become ratings."""
+
     prior_sd: float = Field(500.0, gt=0, description="sd of the ratings' prior, in Elo")
 
 
-class FieldConfig(SessionConfig, QuestionsConfig):
+class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
     """A field of players before a judge."""
 
     players: tuple[PlayerConfig, ...] = Field(min_length=1, description="the field, names unique")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from debate.metrics.accuracy import accuracy, unparsed
 from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval
-from debate.metrics.recovery import gap_recovered
 from debate.record import Recorded
 from tournaments.ladder import Standings, win_rate
 from tournaments.ratings import Rating
+from tournaments.tables import gap_of
 
 Values = dict[str, object]
 
@@ -32,8 +32,8 @@ def metrics(standings: Standings) -> Values:
 
 
 def _gap(recorded: Sequence[Recorded], standings: Standings) -> Values:
-    blind, expert = (standings.baselines.get(name) for name in ("blind", "expert"))
-    return {} if blind is None or expert is None else {"pgr": interval(gap_recovered(recorded, blind, expert))}
+    gap = gap_of(recorded, standings.baselines)
+    return {} if gap is None else {"pgr": interval(gap)}
 
 
 def _player(standings: Standings, name: str) -> Values:

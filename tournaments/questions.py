@@ -25,8 +25,8 @@ def read_questions(config: SwissConfig) -> Data:
         SourceError: A source is wrong or empty.
         ConfigError: Cross-play and self-play share a story.
     """
-    cross = _choose(config, config.seed)
-    own = [] if config.self_play is None else _choose(config.self_play, config.seed)
+    cross = choose(config, config.seed)
+    own = [] if config.self_play is None else choose(config.self_play, config.seed)
     check_apart({"cross-play": cross, "self_play": own})
     if config.questions == "fresh" and len(cross) < config.tournament_rounds:
         raise ConfigError(
@@ -35,7 +35,12 @@ def read_questions(config: SwissConfig) -> Data:
     return Data(cross, own)
 
 
-def _choose(config: QuestionsConfig, seed: int) -> list[Question]:
+def choose(config: QuestionsConfig, seed: int) -> list[Question]:
+    """Load and choose questions, each reduced to two answers.
+
+    Raises:
+        SourceError: The source is wrong or empty, or nothing is left.
+    """
     questions = [question.pair(config.distractor) for question in load(config.source)]
     return select(
         questions, fold=config.fold, stories=config.stories, per_story=config.per_story, limit=config.limit, seed=seed

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from debate.metrics.accuracy import accuracy, mean_mass, unparsed
 from debate.metrics.bias import position_bias
+from debate.metrics.intervals import Interval
 from debate.metrics.recovery import gap_recovered
 from debate.models.limits import Figures
 from debate.record import Recorded
@@ -57,8 +58,7 @@ def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Tab
             mean_mass(recorded),
         ]
         if gap:
-            debated = name in groups
-            row.append(gap_recovered(recorded, baselines["blind"], baselines["expert"]) if debated else None)
+            row.append(gap_of(recorded, baselines) if name in groups else None)
         rows.append(row)
     columns = (
         Column("debates"),
@@ -74,6 +74,12 @@ def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Tab
         *([Column("PGR", kind="share")] if gap else []),
     )
     return Table(title, columns, rows, note=f"{note} {JUDGE_NOTE}{PGR_NOTE if gap else ''}")
+
+
+def gap_of(recorded: Sequence[Recorded], baselines: Groups) -> Interval | None:
+    """The performance gap recovered in some debates; None without both baselines, see ``gap_recovered``."""
+    blind, expert = baselines.get("blind"), baselines.get("expert")
+    return None if blind is None or expert is None else gap_recovered(recorded, blind, expert)
 
 
 def cost_table(figures: Mapping[str, Figures], seconds: float) -> Table:

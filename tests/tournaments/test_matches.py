@@ -132,10 +132,8 @@ async def test_every_debate_is_judged_in_both_orders(tmp_path: Path) -> None:
             assert turn.thinking == "thought"
         assert [verdict.order for verdict in item.verdicts] == [setup.seats, setup.seats[::-1]]
         # 0.6 of 0.8 on the first letter where Ana is first, 0.5 of 0.8 on the second where she is second
-        assert [verdict.probabilities for verdict in item.verdicts] == [
-            pytest.approx((0.75, 0.25)),
-            pytest.approx((0.625, 0.375)),
-        ]
+        by_order = {verdict.order: verdict.probabilities for verdict in item.verdicts}
+        assert by_order == {(0, 1): pytest.approx((0.75, 0.25)), (1, 0): pytest.approx((0.625, 0.375))}
         assert {verdict.judge for verdict in item.verdicts} == {"scripted/reader (letter)"}
     assert len(desk.choices) == 2 * len(setups)
     assert not [prompt for prompt in desk.choices if "thought" in prompt]
