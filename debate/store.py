@@ -128,11 +128,11 @@ class Store:
             The rows of those that are kept, by key.
 
         Raises:
-            StoreError: The store is closed or cannot be read.
+            StoreError: The store is closed or cannot be read, or a key holds half of a surrogate pair.
         """
         found: dict[str, CallRow] = {}
         for start in range(0, len(keys), _READ_ROWS):
-            part = keys[start : start + _READ_ROWS]
+            part = [self._key(key) for key in keys[start : start + _READ_ROWS]]
             marks = ", ".join("?" * len(part))
             query = (
                 "SELECT key, operation, model, reply, tokens_in, tokens_out, cached, reasoning "  # noqa: S608 - only marks
@@ -156,14 +156,14 @@ class Store:
                 _INSERT_CALL,
                 [
                     (
-                        row.key,
+                        self._key(row.key),
                         row.operation,
-                        row.model,
+                        _whole(row.model),
                         row.usage.tokens_in,
                         row.usage.tokens_out,
                         row.usage.cached,
                         row.usage.reasoning,
-                        row.reply,
+                        _whole(row.reply),
                     )
                     for row in rows
                 ],
@@ -175,7 +175,7 @@ class Store:
         Raises:
             StoreError: The store is closed or cannot be read.
         """
-        found = self._read(_SELECT[table], (key,))
+        found = self._read(_SELECT[table], (self._key(key),))
         return found[0][0] if found else None
 
     async def put(self, table: Table, key: str, payload: str) -> None:
@@ -184,12 +184,12 @@ class Store:
         Args:
             table: Where.
             key: Its key.
-            payload: JSON.
+            payload: JSON; half of a surrogate pair, which a model can write and no encoding has, becomes ``?``.
 
         Raises:
-            StoreError: It could not be written.
+            StoreError: It could not be written, or the key holds such a half.
         """
-        await self._write(_INSERT[table], [(key, payload)])
+        await self._write(_INSERT[table], [(self._key(key), _whole(payload))])
 
     def rows(self, table: Table) -> Iterator[tuple[str, str]]:
         """Yield keys and payloads in the order they were written, a page at a time, so memory stays flat.
@@ -239,6 +239,17 @@ class Store:
             os.close(self._descriptor)  # gives up the lock; the file stays, or two processes could lock two files
             self._descriptor = None
 
+    def _key(self, key: str) -> str:
+        """Refuse a key that no encoding has: made whole, two keys could become one."""
+        try:
+            key.encode()
+        except UnicodeEncodeError as error:
+            raise StoreError(
+                f"the store {self.path} cannot keep anything under {key!a}: it holds half of a character; take that "
+                "out of the name or id that it is made of"
+            ) from error
+        return key
+
     def _read(self, query: str, values: tuple[str | int, ...]) -> list[tuple]:  # type: ignore[type-arg]  # as sqlite3
         with self._reading:
             if self._closed:
@@ -253,3 +264,7 @@ class Store:
             state = "closed" if self._closed else "open for reading only"
             raise StoreError(f"cannot write the store {self.path}: it is {state}")
         await self._writer.write(statement, rows)
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -29,8 +29,8 @@ _SCHEMA = (
 )
 
 
-def explain(error: sqlite3.Error, path: Path, action: str) -> StoreError:
-    """Say what an SQLite error means for the run and what to do.
+def explain(error: Exception, path: Path, action: str) -> StoreError:
+    """Say what an error of SQLite, or one on the way to it, means for the run and what to do.
 
     Args:
         error: The error.

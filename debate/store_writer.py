@@ -66,7 +66,7 @@ class Writer:
             error: StoreError | None = None
             try:
                 self._commit(batch)
-            except sqlite3.Error as cause:
+            except Exception as cause:  # noqa: BLE001 - whatever it is, who waits must hear of it
                 error = explain(cause, self._path, "write the store")
                 error.__cause__ = cause
             for loop in {id(item.loop): item.loop for item in batch}.values():
@@ -97,7 +97,7 @@ class Writer:
             for write in batch:
                 connection.executemany(write.statement, write.rows)
             connection.execute("COMMIT")
-        except sqlite3.Error:
+        except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise

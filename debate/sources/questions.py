@@ -18,7 +18,7 @@ from pathlib import Path
 from debate.errors import SourceError
 from debate.question import FOLDS, Question
 from debate.sources.locate import find
-from debate.sources.rows import Row, hint, json_rows, read_text
+from debate.sources.rows import Row, hint, json_rows, read_text, refuse_halves
 
 _FIELDS = ("id", "question", "answers", "gold", "story", "story_file", "story_id", "fold", "distractor", "hard")
 _ANSWER = re.compile(r"answer_([1-9][0-9]*)")
@@ -161,6 +161,7 @@ def _csv_row(cells: dict[str, str], where: str) -> Row:
             raise SourceError(
                 f"{where}: answers is not a JSON list ({error}); write one, or use columns answer_1, answer_2, ..."
             ) from error
+        refuse_halves(values["answers"], where)
     elif columns:
         values["answers"] = given
         # An index counts columns; with a gap before it, it would silently mean another answer.

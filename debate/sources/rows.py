@@ -53,15 +53,36 @@ def json_row(text: str, where: str) -> Row:
     """Parse one JSON object.
 
     Raises:
-        SourceError: The text is not JSON, or not an object.
+        SourceError: The text is not JSON, not an object, or holds half of a surrogate pair.
     """
     try:
         value = json.loads(text)
     except ValueError as error:
         raise SourceError(f"{where} is not JSON: {error}; each line must hold one whole JSON object") from error
+    refuse_halves(value, where)
     if not isinstance(value, dict):
         raise SourceError(f"{where} holds a JSON {_kind(value)}; each line must hold one JSON object")
     return Row(value, where)
+
+
+def refuse_halves(value: object, where: str) -> None:
+    r"""Hold that no text or key of a JSON value holds half of a surrogate pair, which can be neither kept nor sent.
+
+    Args:
+        value: What was parsed; an escape such as ``\ud83d`` makes half a character of valid UTF-8.
+        where: The file and line.
+
+    Raises:
+        SourceError: One does.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        before = error.object[max(0, error.start - 20) : error.start]
+        raise SourceError(
+            f"{where} holds \\u{ord(error.object[error.start]):04x}, half of a character, after {before!r}; write both "
+            "halves or leave it out"
+        ) from error
 
 
 def json_rows(path: Path) -> Iterator[Row]:

@@ -10,7 +10,8 @@ import pytest
 from debate.errors import StoreError
 from debate.models.base import Usage
 from debate.store import CallRow, Store
-from debate.store_file import SCHEMA_VERSION
+from debate.store_file import SCHEMA_VERSION, connect
+from debate.store_writer import Writer
 
 USED = Usage(10, 5, 3, 2)
 
@@ -163,3 +164,41 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     with pytest.raises(StoreError, match="cannot write in the run folder"):
         Store(tmp_path / "taken" / "run.sqlite")
+
+
+HALF = "\ud83d"
+
+
+async def test_half_a_character_in_a_payload_is_cleaned_and_in_a_key_refused(tmp_path: Path) -> None:
+    store = Store(tmp_path / "run.sqlite")
+    async with asyncio.timeout(20):
+        await store.put("debates", "k", f'"{HALF} half"')
+        await store.add_calls([row("c", reply=f'"{HALF}"')])
+        for attempt in (store.put("debates", f"k{HALF}", '"x"'), store.add_calls([row("fine"), row(HALF)])):
+            with pytest.raises(StoreError, match="half of a character; take that out of"):
+                await attempt
+        await store.put("debates", "l", '"later"')
+    assert list(store.rows("debates")) == [("k", '"? half"'), ("l", '"later"')]
+    assert {key: found.reply for key, found in store.calls(["c", "fine"]).items()} == {"c": '"?"'}
+    for look in (lambda: store.get("debates", HALF), lambda: store.calls([HALF])):
+        with pytest.raises(StoreError, match="half of a character"):
+            look()
+    store.close()
+
+
+@pytest.mark.parametrize("values", [("k", HALF), ("k", 2**63), ("k", object()), ("k",)])
+async def test_a_write_that_fails_in_any_way_is_told_and_the_next_is_written(
+    tmp_path: Path, values: tuple[str | int, ...]
+) -> None:
+    path = tmp_path / "run.sqlite"
+    Store(path).close()
+    connection = connect(path)
+    writer = Writer(connection, path)
+    insert = "INSERT INTO debates VALUES (NULL, ?, ?)"
+    async with asyncio.timeout(20):
+        with pytest.raises(StoreError, match="cannot write the store"):
+            await writer.write(insert, [("before", "1"), values])
+        await writer.write(insert, [("after", "2")])
+    writer.close()
+    assert connection.execute("SELECT key FROM debates").fetchall() == [("after",)]
+    connection.close()

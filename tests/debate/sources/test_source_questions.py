@@ -119,3 +119,16 @@ def test_one_story_id_for_two_stories_is_refused(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [{**ROWS[0], "story_id": "s"}, {**ROWS[0], "story": "Ann ran.", "story_id": "s"}]
     with pytest.raises(SourceError, match=r"line 2: story_id 's' has another story in .*own.jsonl, line 1"):
         load(json_lines(tmp_path / "own.jsonl", rows))
+
+
+@pytest.mark.parametrize("field", ["id", "question", "story", "story_id", "answers"])
+def test_half_a_character_is_refused_with_its_place(tmp_path: Path, field: str) -> None:
+    odd: object = ["Ann", "Bo \ud83d"] if field == "answers" else "odd \ud83d"
+    rows = [ROWS[0], {"question": "Who ran?", "answers": ["Ann", "Bo"], "story": "Bo ran on."} | {field: odd}]
+    with pytest.raises(SourceError, match=r"own\.jsonl, line 2 holds \\ud83d, half of a character, after .*(odd|Bo) '"):
+        load(json_lines(tmp_path / "own.jsonl", rows))
+    source = text_file(tmp_path / "own.csv", 'question,answers\nWho ran?,"[""Ann"", ""Bo \\ude00""]"\n')
+    with pytest.raises(SourceError, match=r"own\.csv, line 2 holds \\ude00"):
+        load(source)
+    whole: list[dict[str, object]] = [{"question": "Who \U0001f600?", "answers": ["\\ud83d", "Bo"]}]
+    assert load(json_lines(tmp_path / "whole.jsonl", whole))[0].answers == ("\\ud83d", "Bo")
