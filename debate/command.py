@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Generic
 
 from debate import config as configuration
-from debate.config import ConfigT
+from debate.config import ConfigT, Tree
 from debate.errors import ConfigError, DissoiError
 from debate.run_folder import CONFIG, check_is_run
 
@@ -52,8 +52,11 @@ class Command(Generic[ConfigT]):
         about: What it does, in a sentence or two.
         config: The class of its configuration.
         run: Does it; returns the exit code.
-        default: The configuration file used when none is given; None if one is needed, or if the configuration has a
-            default for every key, so that flags alone will do.
+        default: The configuration file used when none is given; None if one is needed, or if flags can set every key
+            that has no default.
+        positional: The list-valued key that arguments without a flag are appended to, each as text; None where there
+            are no such arguments. What the list holds already is not added again, so that a run is gone on with by the
+            same arguments.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Command(Generic[ConfigT]):
     config: type[ConfigT]
     run: Callable[[ConfigT, Invocation], int]
     default: Path | None = None
+    positional: str | None = None
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """Run the command and return its exit code: 0 done, 2 refused or failed with a message, 130 interrupted."""
@@ -83,22 +87,27 @@ class Command(Generic[ConfigT]):
     def help(self) -> str:
         """Return the text of ``--help``."""
         keys = configuration.describe(self.config)
-        file = "--config FILE" if self._needs_file else "[--config FILE]"
-        return f"usage: python -m {self.name} {file} [flags]\n\n{self.about}\n\n{_SHARED_FLAGS}\n{keys}\n"
+        file = "--config FILE" if self._needs_file({}) and self.positional is None else "[--config FILE]"
+        words = f" {self.positional.upper()} ..." if self.positional else ""
+        more = f"Arguments without a flag are appended to --{self.positional}.\n" if self.positional else ""
+        return f"usage: python -m {self.name} {file}{words} [flags]\n\n{self.about}\n\n{_SHARED_FLAGS}{more}\n{keys}\n"
 
-    @property
-    def _needs_file(self) -> bool:
-        """Whether flags alone leave keys unset."""
-        return any(field.is_required() for field in self.config.model_fields.values())
+    def _needs_file(self, tree: Tree) -> bool:
+        """Whether flags and arguments leave keys unset that have no default."""
+        return any(field.is_required() and name not in tree for name, field in self.config.model_fields.items())
 
     def _read(self, arguments: list[str]) -> tuple[ConfigT, Invocation]:
         own: dict[str, str] = {}
         overrides: list[tuple[str, str]] = []
+        words: list[str] = []
         dry_run = False
         position = 0
         while position < len(arguments):
             flag, equals, value = arguments[position].partition("=")
             position += 1
+            if self.positional is not None and not flag.startswith("-"):
+                words.append(arguments[position - 1])
+                continue
             if not flag.startswith("--") or flag == "--":
                 raise ConfigError(f"{flag!r} is not a flag; flags start with -- (see --help)")
             if flag == "--dry-run":
@@ -115,13 +124,13 @@ class Command(Generic[ConfigT]):
                 own[flag] = value
             else:
                 overrides.append((flag[2:], value))
-        return self._config(own, overrides), Invocation(
+        return self._config(own, overrides, words), Invocation(
             output=Path(own["--output"]) if "--output" in own else None,
             resume=Path(own["--resume"]) if "--resume" in own else None,
             dry_run=dry_run,
         )
 
-    def _config(self, own: dict[str, str], overrides: list[tuple[str, str]]) -> ConfigT:
+    def _config(self, own: dict[str, str], overrides: list[tuple[str, str]], words: list[str]) -> ConfigT:
         if "--config" in own:
             path: Path | None = Path(own["--config"])
         elif "--resume" in own:
@@ -129,13 +138,24 @@ class Command(Generic[ConfigT]):
             path = Path(own["--resume"]) / CONFIG
         else:
             path = self.default
-        if path is None and self._needs_file:
-            raise ConfigError("no configuration; give one with --config FILE (examples in configs/)")
         tree = {} if path is None else configuration.read_tree(path)
         tree.pop("provenance", None)  # a run folder's config.yaml also says where it came from
         for dotted, value in overrides:
             configuration.set_path(tree, dotted, value)
+        if words:
+            self._append(tree, words)
+        if path is None and self._needs_file(tree):
+            other = "" if self.positional is None else f", or {self.positional} as arguments"
+            raise ConfigError(f"no configuration; give one with --config FILE (examples in configs/){other}")
         return configuration.parse(self.config, tree, where="flags" if path is None else str(path))
+
+    def _append(self, tree: Tree, words: list[str]) -> None:
+        """Append arguments without a flag to the list that takes them."""
+        key = str(self.positional)
+        listed = tree.get(key) or []
+        if not isinstance(listed, list):
+            raise ConfigError(f"{key} is {listed!r}, to which {words[0]!r} cannot be appended; make it a list")
+        tree[key] = [*listed, *(word for word in dict.fromkeys(words) if word not in listed)]
 
 
 def check_one_root() -> None:

@@ -23,6 +23,11 @@ class FlagsConfig(Config):
     spread: float = Field(1.5, ge=0, description="the spread")
 
 
+class ListConfig(Config):
+    sources: tuple[str, ...] = Field(min_length=1, description="what is read")
+    seed: int = Field(0, description="the seed")
+
+
 class Recorder:
     """A command's work: keeps what it was given, then ends as told."""
 
@@ -142,6 +147,56 @@ def test_a_configuration_of_defaults_needs_no_file(tmp_path: Path, capsys: pytes
     assert flags.main(["--help"]) == 0
     assert "usage: python -m tournaments.test [--config FILE] [flags]" in capsys.readouterr().out
     assert "usage: python -m tournaments.test --config FILE [flags]" in command(Recorder()).help()
+
+
+def test_required_keys_that_flags_set_need_no_file() -> None:
+    run = Recorder()
+    assert command(run).main(["--name", "given"]) == 0
+    assert run.seen[0][0] == RunConfig(name="given")
+
+
+def listing(seen: list[tuple[ListConfig, Invocation]]) -> Command[ListConfig]:
+    def run(config: ListConfig, invocation: Invocation) -> int:
+        seen.append((config, invocation))
+        return 0
+
+    return Command("tournaments.test", "Reads.", ListConfig, run, positional="sources")
+
+
+def test_arguments_without_a_flag_fill_a_list(tmp_path: Path) -> None:
+    seen: list[tuple[ListConfig, Invocation]] = []
+    test = listing(seen)
+    assert test.main(["one", "--seed", "3", "nyu:a=b.gz", "--dry-run", "12"]) == 0
+    assert seen.pop() == (ListConfig(sources=("one", "nyu:a=b.gz", "12"), seed=3), Invocation(dry_run=True))
+    file = tmp_path / "c.yaml"
+    file.write_text("sources: [kept]\n", encoding="utf-8")
+    assert test.main(["--config", str(file), "new", "kept"]) == 0  # what is listed is not added again
+    assert seen.pop()[0].sources == ("kept", "new")
+    assert test.main(["--config", str(file)]) == 0
+    assert seen.pop()[0].sources == ("kept",)
+    (tmp_path / "config.yaml").write_text("sources: [kept]\nprovenance: {}\n", encoding="utf-8")
+    assert test.main(["kept", "--resume", str(tmp_path)]) == 0
+    assert seen.pop() == (ListConfig(sources=("kept",)), Invocation(resume=tmp_path))
+    assert "usage: python -m tournaments.test [--config FILE] SOURCES ... [flags]" in test.help()
+    assert "appended to --sources" in test.help()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "give one with --config FILE (examples in configs/), or sources as arguments"),
+        (["one", "-x"], "'-x' is not a flag"),
+        (["one", "--sed", "3"], "sed: unknown key; did you mean seed?"),
+        (["one", "--sources", "two"], "sources is 'two', to which 'one' cannot be appended; make it a list"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[tuple[ListConfig, Invocation]] = []
+    assert listing(seen).main(arguments) == 2
+    assert seen == []
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert text in err
 
 
 @pytest.mark.parametrize("kind", [BudgetError, DissoiError, ModelAccessError, SourceError, StoreError])
