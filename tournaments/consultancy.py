@@ -169,7 +169,7 @@ async def consult(
 
 def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
-    session = Session("consultancy", config, invocation)
+    session = Session("tournaments.consultancy", config, invocation)
     questions = choose(config, config.seed)
     plan = make_plan(consultancy_field(config, questions))
     check_lengths(config, plan)
@@ -197,8 +197,8 @@ def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
 
 COMMAND = Command(
     name="tournaments.consultancy",
-    about="Have consultants argue alone for the right and the wrong answer of every question, and measure how often the "
-    "judge follows them.",
+    about="Have consultants argue alone for the right and the wrong answer of every question, and measure how often "
+    "the judge follows them.",
     config=ConsultancyConfig,
     run=run_consultancy,
 )

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from debate.agents.judge import build_judge
-from debate.agents.questioner import Questioner
+from debate.agents.questioner import ModelQuestioner
 from debate.errors import ContextError
 from debate.models.load import EMBEDDED, Models
 from debate.prompts import Prompts
@@ -91,7 +91,7 @@ def build_arena(
     questioner = None
     if config.protocol.judge_speaks:
         model = models.get(config.questioner_model)
-        questioner = Questioner(model, name=judge.name, prompts=prompts, config=config.protocol.questioner)
+        questioner = ModelQuestioner(model, name=judge.name, prompts=prompts, config=config.protocol.questioner)
     run.keep_models(models.digests)
     return Arena(
         protocol=build_protocol(config.protocol, questioner),

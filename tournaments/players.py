@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, Protocol, Self
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
@@ -13,7 +13,7 @@ from debate.config import Config
 from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
 from debate.models.base import Model, Sampling
-from debate.models.load import ModelField, Models
+from debate.models.load import ModelConfig, ModelField
 from debate.prompts import Prompts
 from debate.windows import Windowed
 
@@ -102,8 +102,21 @@ class Parts(NamedTuple):
     prompts: Prompts
 
 
+class ModelSource(Protocol):
+    """Where a player's model comes from: the run's models, or something that watches them."""
+
+    def get(self, config: ModelConfig) -> Model:
+        """Return the model of a configuration."""
+        ...
+
+
 def build_player(
-    config: PlayerConfig, *, speech: SpeechConfig, models: Models, prompts: Prompts, story_tokens: int | None = None
+    config: PlayerConfig,
+    *,
+    speech: SpeechConfig,
+    models: ModelSource,
+    prompts: Prompts,
+    story_tokens: int | None = None,
 ) -> Debater:
     """Make the debater that a configuration describes.
 

@@ -35,7 +35,7 @@ class Session:
     Whatever can be found wrong is found before there is a run folder, which a second try would find in its way.
 
     Args:
-        command: The command's name, such as "swiss".
+        command: The command's name, such as "tournaments.swiss".
         config: Its configuration.
         invocation: What the command line asked for beside it.
 
@@ -95,9 +95,10 @@ class Session:
         if self._invocation.resume is not None:
             run = RunFolder.resume(self._invocation.resume, config, origin)
         else:
-            run = RunFolder.create(self._invocation.output or default_path(self._command), config, origin)
+            path = self._invocation.output or default_path(self._command.rpartition(".")[2])
+            run = RunFolder.create(path, config, origin)
         for warning in run.warnings:
-            sys.stderr.write(f"tournaments.{self._command}: {warning}\n")
+            sys.stderr.write(f"{self._command}: {warning}\n")
         self.meter = Meter(self._budget, config.price_table, earlier=run.store.usage())
         return run
 
@@ -142,20 +143,26 @@ class Session:
         for table in tables:
             print_table(table)
         sys.stdout.write(f"\nReport: {run.path / 'report.html'}\n")
+        self.track(run, tables, metrics, recorded)
+        failures = check_quality(self._config, recorded)
+        for failure in failures:
+            sys.stderr.write(f"{self._command}: {failure}\n")
+        return 1 if failures else 0
+
+    def track(
+        self, run: RunFolder, tables: Sequence[Table], metrics: Mapping[str, object], recorded: Sequence[Recorded]
+    ) -> None:
+        """Track a finished run in Weights & Biases, where the configuration says so."""
         log_run(
             self._config.wandb,
             run_folder=run.path,
-            command=f"tournaments.{self._command}",
+            command=self._command,
             settings=self._config.model_dump(mode="json"),
             tables=tables,
             metrics=metrics,
             recorded=recorded,
             seed=self._config.seed,
         )
-        failures = check_quality(self._config, recorded)
-        for failure in failures:
-            sys.stderr.write(f"tournaments.{self._command}: {failure}\n")
-        return 1 if failures else 0
 
 
 def write_debates(run: RunFolder, recorded: Sequence[Recorded]) -> None:

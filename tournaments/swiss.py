@@ -64,7 +64,7 @@ async def tournament(
 
 def run_swiss(config: SwissConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
-    session = Session("swiss", config, invocation)
+    session = Session("tournaments.swiss", config, invocation)
     data = read_questions(config)
     plan = make_plan(swiss_field(config, data.cross_play, data.self_play))
     check_lengths(config, plan)

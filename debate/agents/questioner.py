@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
 from pydantic import Field
 
@@ -13,7 +14,7 @@ from debate.models.base import Draw, Model, Sampling
 from debate.models.load import ModelField
 from debate.prompts import Prompts
 from debate.quotes import Argument, Quote, parse_argument
-from debate.sentences import cut_at_sentence
+from debate.sentences import cut_at_sentence, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
 
@@ -30,7 +31,32 @@ class QuestionerConfig(Config):
     temperature: float = Field(0.8, ge=0, le=2, description="sampling temperature")
 
 
-class Questioner:
+class Questioner(Protocol):
+    """A judge that speaks."""
+
+    @property
+    def name(self) -> str:
+        """Names its stream of draws."""
+        ...
+
+    async def ask(self, view: View, draw: Draw) -> Speech:
+        """Ask what would help most to decide.
+
+        Args:
+            view: A judge's view: no seat, no story.
+            draw: The first draw of the turn.
+
+        Returns:
+            What is said; where no attempt said anything, an empty argument with the flaw. Names in it are as of a
+            speaker in seat A.
+
+        Raises:
+            ModelError: The model failed for good.
+        """
+        ...
+
+
+class ModelQuestioner:
     """Asks one thing at a time.
 
     What it says carries no quote marks and is never checked against the story: it could guess at the story's words
@@ -50,18 +76,7 @@ class Questioner:
         self._config = config
 
     async def ask(self, view: View, draw: Draw) -> Speech:
-        """Ask what would help most to decide.
-
-        Args:
-            view: A judge's view: no seat, no story.
-            draw: The first draw of the turn.
-
-        Returns:
-            What is said; where no attempt said anything, an empty argument with the flaw.
-
-        Raises:
-            ModelError: The model failed for good.
-        """
+        """Ask what would help most to decide; see Questioner."""
         config = self._config
         consultants = {turn.seat for turn in view.turns if turn.role == "consultant"}
         whom = "the consultant" if consultants else "one debater or both"
@@ -78,17 +93,19 @@ class Questioner:
 
 
 def read_question(reply: str, max_words: int) -> Candidate:
-    """Read what the judge says from a reply: outside its thinking, without a label before it, cut at a sentence end.
+    """Read what the judge says from a reply: outside its thinking, without a label before it, up to its first question.
 
     Args:
         reply: The model's reply.
-        max_words: Most words.
+        max_words: Most words; what is longer is cut at a sentence end.
 
     Returns:
         The candidate, its names as of a speaker in seat A, with a flaw if it says nothing.
     """
     said, thinking = split_thinking(reply)
-    text = cut_at_sentence(_LABEL.sub("", " ".join(said.split())), max_words)
+    text = _LABEL.sub("", " ".join(said.split()))
+    asked = next((end for _, end in sentence_spans(text) if text[:end].rstrip("\"'”’").endswith("?")), len(text))
+    text = cut_at_sentence(text[:asked], max_words)
     parsed = parse_argument(text, None, seat="A")
     spans = tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in parsed.spans)
     return Candidate(reply, Argument(spans), thinking, () if parsed.words else ("it asks nothing",))

@@ -1,0 +1,179 @@
+"""``python -m debate.run``: one debate on one question, printed as it goes.
+
+The one module of this package that reaches up, to the players and the session that all commands share: it is a command,
+and nothing imports it (import-linter holds both).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from debate.agents.judge import build_judge
+from debate.agents.questioner import ModelQuestioner, Questioner
+from debate.command import Command, Invocation
+from debate.errors import SourceError
+from debate.models.base import Model
+from debate.models.load import ModelConfig, Models
+from debate.protocols import build_protocol
+from debate.question import Question
+from debate.record import Recorded
+from debate.run_folder import RunFolder
+from debate.verdict import combine
+from debate.watching import WatchedDebater, WatchedModel, WatchedQuestioner, Watcher
+from tournaments.config import FieldConfig
+from tournaments.field import check_lengths, notes_for
+from tournaments.matches import Arena, Setup
+from tournaments.plan import Field as PlanField
+from tournaments.plan import Plan, make_plan
+from tournaments.players import PlayerConfig, build_player
+from tournaments.questions import choose
+from tournaments.session import Session, check_quality, write_debates
+
+
+class RunConfig(FieldConfig):
+    """One debate."""
+
+    players: tuple[PlayerConfig, ...] = Field(
+        min_length=1, max_length=2, description="who defends the first answer and who the second; one in a consultancy"
+    )
+    question: str | None = Field(None, description="the question's id in its source; none for the first one chosen")
+    swap: bool = Field(default=False, description="assign the answers the other way round")
+    show: Literal["speeches", "prompts"] = Field("speeches", description="prompts: every prompt and reply too")
+
+    @model_validator(mode="after")
+    def _as_many_as_speak(self) -> Self:
+        if len(self.players) != self.protocol.speakers:
+            raise ValueError(
+                f"a {self.protocol.kind} has {self.protocol.speakers} speakers, and there are {len(self.players)} "
+                "players"
+            )
+        return self
+
+
+class _Watched:
+    """The run's models, each watched."""
+
+    def __init__(self, models: Models, watcher: Watcher) -> None:
+        self._models = models
+        self._watcher = watcher
+
+    def get(self, config: ModelConfig) -> Model:
+        return WatchedModel(self._models.get(config), self._watcher)
+
+
+def pick(config: RunConfig) -> Question:
+    """Choose the question.
+
+    Raises:
+        SourceError: The source has none of this id.
+    """
+    questions = choose(config, config.seed)
+    if config.question is None:
+        return questions[0]
+    found = next((question for question in questions if question.id == config.question), None)
+    if found is None:
+        some = ", ".join(question.id for question in questions[:3])
+        raise SourceError(f"{config.source!r} has no question {config.question!r} as chosen; it has {some}, ...")
+    return found
+
+
+def plan_for(config: RunConfig, question: Question) -> Plan:
+    """Plan the debate."""
+    names = [player.name for player in config.players]
+    sides = 1.0 if len(set(names)) == len(names) else 2.0
+    return make_plan(PlanField(config, [question], (), 1, 0, speeches=sides, sides=sides))
+
+
+async def hold(
+    config: RunConfig, question: Question, plan: Plan, *, session: Session, run: RunFolder, models: Models
+) -> list[Recorded]:
+    """Hold the debate, and have it judged, everything printed as it happens."""
+    watcher = Watcher()
+    opened = _Watched(models, watcher) if config.show == "prompts" else models
+    debaters = {
+        player.name: WatchedDebater(
+            build_player(
+                player,
+                speech=config.speech,
+                models=opened,
+                prompts=session.prompts,
+                story_tokens=plan.story_tokens.get(player.name) if player.name in plan.too_long else None,
+            ),
+            watcher,
+        )
+        for player in config.players
+    }
+    questioner: Questioner | None = None
+    judge = build_judge(config.judge, opened.get(config.judge.model), session.prompts)
+    if config.protocol.judge_speaks:
+        model = opened.get(config.questioner_model)
+        asks = ModelQuestioner(model, name=judge.name, prompts=session.prompts, config=config.protocol.questioner)
+        questioner = WatchedQuestioner(asks, watcher)
+    run.keep_models(models.digests)
+    protocol = build_protocol(config.protocol, questioner)
+    arena = Arena(protocol, debaters, judge, run.store, config.seed, asyncio.Semaphore(config.concurrency))
+    names: list[str | None] = [player.name for player in config.players]
+    first, second = [*names, None][:2]
+    players = (second, first) if config.swap else (first, second)
+    watcher.heading(f"{question.text}")
+    for answer, text in enumerate(question.answers):
+        watcher.line(f"{text}  [{players[answer] or 'nobody speaks for it'}]")
+    return await arena.play([Setup(question, players, seats) for seats in protocol.seatings(question)])
+
+
+def show_verdicts(question: Question, recorded: list[Recorded], watcher: Watcher) -> None:
+    """Print what the judge made of the debate, and at the very end which answer is right."""
+    for item in recorded:
+        if item.debate.failed is not None:
+            watcher.line(f"The debate failed: {item.debate.failed}", "red")
+        for verdict in item.verdicts:
+            first = question.answers[verdict.order[0]]
+            watcher.heading(f"Verdict of {verdict.judge}, shown first: {first}")
+            if verdict.reasoning:
+                watcher.line(verdict.reasoning, "dim")
+            if verdict.probabilities is None:
+                watcher.line(f"unparsed: {verdict.unparsed}", "red")
+                continue
+            for text, share in zip(question.answers, verdict.probabilities, strict=True):
+                watcher.line(f"{share:6.1%}  {text}")
+        mean = combine(item.verdicts)
+        if mean is not None:
+            watcher.heading("Both orders together")
+            for text, share in zip(question.answers, mean, strict=True):
+                watcher.line(f"{share:6.1%}  {text}")
+    if question.gold is not None:
+        watcher.line(f"\nThe right answer is: {question.answers[question.gold]}")
+
+
+def run_debate(config: RunConfig, invocation: Invocation) -> int:
+    """Run the command; returns the exit code."""
+    session = Session("debate.run", config, invocation)
+    question = pick(config)
+    plan = plan_for(config, question)
+    check_lengths(config, plan)
+    if invocation.dry_run:
+        return session.show_plan(plan, notes_for(config, plan))
+    with session.open({"debate": [question]}) as run:
+        recorded = session.ask(
+            run, lambda models: hold(config, question, plan, session=session, run=run, models=models)
+        )
+        write_debates(run, recorded)
+        show_verdicts(question, recorded, Watcher())
+        session.track(run, (), {}, recorded)
+        sys.stdout.write(f"Kept in {run.path}\n")
+    return 1 if check_quality(config, recorded) else 0
+
+
+COMMAND = Command(
+    name="debate.run",
+    about="Hold one debate on one question and have it judged, everything printed as it goes.",
+    config=RunConfig,
+    run=run_debate,
+)
+
+if __name__ == "__main__":
+    sys.exit(COMMAND.main())
