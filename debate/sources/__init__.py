@@ -1,18 +1,21 @@
-"""Sources of questions: one string names any of them (``kind:rest?options``)."""
+"""Sources of questions, and of debates that are recorded: one string names any of them (``kind:rest?options``)."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from debate.errors import FoldError, SourceError
 from debate.question import Fold, Question
-from debate.sources import dossiers, leval, nyu, quality, questions, shipped
+from debate.record import Recorded
+from debate.sources import dossiers, leval, nyu, quality, questions, runs, shipped
+from debate.sources.locate import find
 from debate.sources.rows import hint, listed
 from debate.sources.select import select
 
-__all__ = ["load", "select"]
+__all__ = ["load", "load_debates", "select"]
 
 
 class _Kind(NamedTuple):
@@ -30,6 +33,7 @@ _KINDS: dict[str, _Kind] = {
     "leval": _Kind(lambda rest, source, _: leval.load_questions(rest, source), "leval:FILE"),
     "nyu": _Kind(lambda rest, source, _: nyu.load_questions(rest, source), "nyu:FILE"),
     "questions": _Kind(lambda rest, source, _: questions.load_questions(rest, source), "questions:FILE"),
+    "run": _Kind(lambda rest, source, _: runs.load_questions(rest, source), "run:DIR"),
 }
 
 
@@ -37,8 +41,8 @@ def load(source: str) -> Sequence[Question]:
     """Load the questions of a source.
 
     Args:
-        source: ``shipped:stories``, ``dossiers:N?seed=S``, ``quality:FILE``, ``leval:FILE``, ``nyu:FILE`` or
-            ``questions:FILE``. N is how many stories to generate. FILE is a path, an http(s) URL or
+        source: ``shipped:stories``, ``dossiers:N?seed=S``, ``quality:FILE``, ``leval:FILE``, ``nyu:FILE``,
+            ``questions:FILE`` or ``run:DIR``. N is how many stories to generate. FILE is a path, an http(s) URL or
             ``hub:OWNER/DATASET/FILE``, packed with gzip or not. Options follow the last ``?`` as
             ``key=value&key=value``, so a FILE that holds a ``?`` itself is given with another ``?`` at its end.
 
@@ -58,6 +62,31 @@ def load(source: str) -> Sequence[Question]:
         )
     _check(loaded, source)
     return loaded
+
+
+def load_debates(source: str) -> list[Recorded]:
+    """Load debates that are recorded, with the verdicts on them.
+
+    Args:
+        source: ``run:DIR`` or ``DIR``, a run's folder; or ``nyu:FILE``, the published debates of people and GPT-4.
+
+    Returns:
+        The debates, ids unique.
+
+    Raises:
+        SourceError: The source is of another kind, absent or malformed.
+        StoreError: A run's store cannot be read.
+    """
+    name, _, rest = source.partition(":")
+    if name == "run" and rest:
+        return runs.load_debates(Path(rest).expanduser())
+    if name == "nyu" and rest:
+        return nyu.load_debates(find(rest))
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return runs.load_debates(path)
+    what = f"{name}: holds questions, not debates" if name in _KINDS and rest else "there is no such folder"
+    raise SourceError(f"{source!r} is no source of debates ({what}); give the folder of a run, or nyu:FILE")
 
 
 def _parse(source: str) -> tuple[str, str, dict[str, str]]:

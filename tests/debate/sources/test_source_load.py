@@ -40,7 +40,10 @@ def test_shipped_stories() -> None:
     ("source", "message"),
     [
         ("qualty:x.jsonl", "unknown source 'qualty'; did you mean 'quality'?"),
-        ("stories", "known: dossiers:N?seed=S, leval:FILE, nyu:FILE, quality:FILE, questions:FILE, shipped:stories"),
+        (
+            "stories",
+            "known: dossiers:N?seed=S, leval:FILE, nyu:FILE, quality:FILE, questions:FILE, run:DIR, shipped:stories",
+        ),
         ("shipped:", "names no stories; write shipped:stories"),
         ("quality", "names no FILE; write quality:FILE"),
         ("shipped:storys", "nothing called 'storys' is shipped; did you mean 'stories'?"),
