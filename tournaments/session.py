@@ -12,6 +12,7 @@ from typing import TypeVar
 from debate.card import check_judge_unseen
 from debate.command import Invocation
 from debate.extensions import extension_digests
+from debate.folds import check_folds
 from debate.metrics.accuracy import unparsed
 from debate.models.limits import Budget, Meter
 from debate.models.load import Models, check_access
@@ -82,12 +83,14 @@ class Session:
             The folder; close it, or use it as a context.
 
         Raises:
-            FoldError: A judge was trained on a story that it would score.
+            FoldError: A story is in two folds, or a judge was trained on one that it would score.
             DissoiError: A model, a key or wandb cannot be had, or the folder cannot be made or gone on with.
         """
         config = self._config
+        questions = [question for group in data.values() for question in group]
+        check_folds(questions)
         for model in config.judge_models:
-            check_judge_unseen(model, [question for questions in data.values() for question in questions])
+            check_judge_unseen(model, questions)
         for model in config.models:
             check_access(model)
         check_tracking(config.wandb)
