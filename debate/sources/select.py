@@ -55,17 +55,18 @@ def select(
     by_story: dict[str, list[Question]] = {}
     for question in kept:
         by_story.setdefault(question.story_id, []).append(question)
-    ranked_stories = sorted(by_story, key=lambda story_id: _rank(seed, "story", story_id))[:stories]
+    ranked_stories = sorted(by_story, key=lambda story_id: rank(seed, "story", story_id))[:stories]
     chosen = [
         (place, at, question)
         for at, story_id in enumerate(ranked_stories)
         for place, question in enumerate(
-            sorted(by_story[story_id], key=lambda question: _rank(seed, "question", question.id))[:per_story]
+            sorted(by_story[story_id], key=lambda question: rank(seed, "question", question.id))[:per_story]
         )
     ]
     chosen.sort(key=lambda item: item[:2])
     return [question for _, _, question in chosen[:limit]]
 
 
-def _rank(seed: int, kind: str, name: str) -> bytes:
+def rank(seed: int, kind: str, name: str) -> bytes:
+    """Draw the lot of one name: a hash of seed, kind and name, so that it depends on no other name."""
     return hashlib.sha256(f"{seed}\0{kind}\0{name}".encode()).digest()
