@@ -233,7 +233,12 @@ class Engine:
             try:
                 row.done(logits, kv)
             except Exception as error:  # noqa: BLE001 - the row's own trouble
-                row.failed(error)
+                failure = error.with_traceback(None)
+                if row.again is not None and out_of_memory(failure) and self._generation.shrink():
+                    row.again()
+                    self._free()
+                else:
+                    row.failed(failure)
 
     def _recover(self, error: Exception) -> None:
         if out_of_memory(error) and self._generation.shrink():

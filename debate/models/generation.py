@@ -75,10 +75,9 @@ class Generation:
         self._texts = texts
         self._max_rows = max_rows
         self._max_bytes = max_bytes
-        self._slots = Slots(runner.shape, max_rows)
+        self._slots = Slots(runner.shape, max_rows, max_bytes)
         self._waiting: deque[Prompt] = deque()
-        self._coming = 0  # replies of prompts that are being computed
-        self._coming_prompts = 0
+        self._coming: list[Prompt] = []  # those that are being computed; nobody adds replies to them
         self._open: list[Prompt] = []  # in the order of prompt slots
         self._rows: list[tuple[Reply, Prompt]] = []  # in the order of reply slots
 
@@ -86,6 +85,11 @@ class Generation:
     def busy(self) -> bool:
         """Whether replies are in the batch."""
         return bool(self._rows)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the prompts' keys and values."""
+        return self._slots.bytes
 
     @property
     def half_full(self) -> bool:
@@ -107,67 +111,78 @@ class Generation:
 
     def admit(self) -> list[Row]:
         """Return the rows of waiting prompts for which there is room now; the caller computes them."""
-        free = self._max_rows - len(self._rows) - self._coming - sum(len(prompt.waiting) for prompt in self._open)
-        lengths: list[int] = []
+        taken = sum(len(prompt.waiting) for prompt in (*self._open, *self._coming))
+        free = self._max_rows - len(self._rows) - taken
         rows = []
         while self._waiting and free > 0:
             prompt = self._waiting[0]
-            lengths.append(len(prompt.tokens))
-            alone = len(lengths) == 1 and not self._open and not self._coming
+            lengths = [len(other.tokens) for other in (*self._coming, prompt)]
+            alone = len(lengths) == 1 and not self._open
             if not alone and self._slots.bytes_with(lengths) > self._max_bytes:
                 break
             self._waiting.popleft()
             rows.append(self._row(prompt))
-            count = len(prompt.waiting)
-            free -= count
-            self._coming += count
+            self._coming.append(prompt)
+            free -= len(prompt.waiting)
         return rows
 
     def _row(self, prompt: Prompt) -> Row:
-        count = len(prompt.waiting)
-        self._coming_prompts += 1
-
         def done(logits: Tensor, kv: Tensor | None) -> None:
             if kv is None:
                 raise RuntimeError("a prompt's keys and values were not kept")
-            self._coming -= count
-            self._coming_prompts -= 1
+            self._slots.add_prompt(prompt.tokens, kv, prompt.met, len(self._coming) - 1)
             prompt.logits = logits[-1].float()
-            self._slots.add_prompt(prompt.tokens, kv, prompt.met, self._coming_prompts)
             self._open.append(prompt)
+            self._arrived(prompt)
 
         def failed(error: Exception) -> None:
-            self._coming -= count
-            self._coming_prompts -= 1
+            self._arrived(prompt)
             for reply in prompt.waiting:
                 reply.failed(error)
 
-        return Row(prompt.tokens, 1, keep=True, done=done, failed=failed, met=prompt.met)
+        def again() -> None:
+            self._arrived(prompt)
+            self._waiting.appendleft(prompt)
+
+        return Row(prompt.tokens, 1, keep=True, done=done, failed=failed, met=prompt.met, again=again)
+
+    def _arrived(self, prompt: Prompt) -> None:
+        self._coming = [other for other in self._coming if other is not prompt]
 
     def start(self) -> None:
-        """Sample the first token of as many waiting replies as there is room for."""
+        """Sample the first token of as many waiting replies as there is room for.
+
+        Should that fail, those that have not started wait again, so that ``shrink`` and ``fail`` find every reply.
+        """
         while True:
             room = self._max_rows - len(self._rows)
-            starting: list[tuple[int, Prompt, Reply]] = []
+            starting: deque[tuple[int, Prompt, Reply]] = deque()
             for slot, prompt in enumerate(self._open):
                 while prompt.waiting and len(starting) < room:
                     starting.append((slot, prompt, prompt.waiting.popleft()))
             if not starting:
                 break
-            self._start(starting)
+            try:
+                self._start(starting)
+            finally:
+                for _, prompt, reply in reversed(starting):
+                    prompt.waiting.appendleft(reply)
         self._close_prompts()
 
-    def _start(self, starting: list[tuple[int, Prompt, Reply]]) -> None:
+    def _start(self, starting: deque[tuple[int, Prompt, Reply]]) -> None:
+        """Start replies, and take each out of ``starting`` once it is in the batch or has ended."""
         device = self._runner.device
         for _, prompt, reply in starting:
             reply.tokens = []
             reply.noise = Noise(prompt.tokens.tolist(), reply.sampling, reply.draw, device)
         logits = torch.stack([prompt.logits for _, prompt, _ in starting if prompt.logits is not None])
-        for (slot, prompt, reply), token in zip(starting, self._pick(logits, [r for _, _, r in starting]), strict=True):
+        for token in self._pick(logits, [reply for _, _, reply in starting]):
+            slot, prompt, reply = starting[0]
             if self._goes_on(reply, token):
                 self._slots.add_reply(slot)
                 self._rows.append((reply, prompt))
                 prompt.running += 1
+            starting.popleft()
 
     def step(self) -> None:
         """Sample one more token of every reply in the batch, then let waiting ones join."""
@@ -195,9 +210,9 @@ class Generation:
         for reply, prompt in self._rows:
             prompt.waiting.append(reply)
             prompt.running = 0
-        self._waiting.extendleft(reversed(self._open))
+        self._waiting.extendleft(prompt for prompt in reversed(self._open) if prompt.waiting)
         self._rows, self._open = [], []
-        self._slots = Slots(self._runner.shape, self._max_rows)
+        self._slots = Slots(self._runner.shape, self._max_rows, self._max_bytes)
         return True
 
     def fail(self, error: Exception) -> None:
@@ -209,7 +224,7 @@ class Generation:
                 reply.failed(error)
         self._rows, self._open = [], []
         self._waiting.clear()
-        self._slots = Slots(self._runner.shape, self._max_rows)
+        self._slots = Slots(self._runner.shape, self._max_rows, self._max_bytes)
 
     def _pick(self, logits: Tensor, replies: list[Reply]) -> list[int]:
         noises = [reply.noise for reply in replies if reply.noise is not None]

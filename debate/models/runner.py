@@ -42,6 +42,7 @@ class Row:
             values (layers, 2, heads, tokens, dim) where kept.
         failed: Called with the error instead.
         met: How many leading tokens a recent sequence shares with this one.
+        again: Puts the row back in line, where memory ran out only in ``done`` and there may be room later.
     """
 
     tokens: Tokens
@@ -50,6 +51,7 @@ class Row:
     done: Callable[[Tensor, Tensor | None], None]
     failed: Callable[[Exception], None]
     met: int = 0
+    again: Callable[[], None] | None = None
 
 
 class Runner:

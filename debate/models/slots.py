@@ -49,11 +49,13 @@ class Slots:
     Args:
         shape: Of keys and values.
         most_replies: Most replies at a time.
+        max_bytes: Most bytes of prompts that room is made for in advance.
     """
 
-    def __init__(self, shape: KVShape, most_replies: int) -> None:
+    def __init__(self, shape: KVShape, most_replies: int, max_bytes: int) -> None:
         self.shape = shape
         self.most_replies = most_replies
+        self.max_bytes = max_bytes
         self.prompt_lengths: list[int] = []  # without the beginning
         self.beginnings: list[Beginning | None] = []  # of each prompt slot
         self.reply_lengths: list[int] = []
@@ -62,10 +64,20 @@ class Slots:
         self._replies = self._prompts
         self._plan: _Plan | None = None
 
+    @property
+    def bytes(self) -> int:
+        """Bytes that the prompts take, their beginnings included."""
+        return self._prompts.numel() * self._prompts.element_size() + self._beginning_bytes
+
+    @property
+    def _beginning_bytes(self) -> int:
+        held = {id(one): len(one.tokens) for one in self.beginnings if one is not None}
+        return sum(held.values()) * self.shape.bytes_per_token
+
     def bytes_with(self, lengths: Sequence[int]) -> int:
-        """Bytes that the prompt slots take at most once prompts of these lengths join."""
+        """Bytes that the prompts take at most once prompts of these lengths join."""
         every = [*lengths, *self.prompt_lengths]
-        return round_up(max(every), PREFIX_STEP) * len(every) * self.shape.bytes_per_token
+        return round_up(max(every), PREFIX_STEP) * len(every) * self.shape.bytes_per_token + self._beginning_bytes
 
     def add_prompt(self, tokens: Tokens, kv: Tensor, shared: int, coming: int = 0) -> int:
         """Add a prompt.
@@ -83,9 +95,10 @@ class Slots:
         rest = kv if beginning is None else kv[:, :, :, len(beginning.tokens) :]
         length = rest.shape[3]
         slot = len(self.prompt_lengths)
-        room = self._prompts.shape[2]
-        room = max(room, slot + 1 + max(coming, min(slot, 16) - 1) if slot >= room else 0)
-        self._prompts = self._fit(self._prompts, room, max([length, *self.prompt_lengths]), PREFIX_STEP)
+        longest = round_up(max([length, *self.prompt_lengths]), PREFIX_STEP)
+        affordable = (self.max_bytes - self._beginning_bytes) // (longest * self.shape.bytes_per_token) - slot - 1
+        spare = max(0, min(max(coming, min(slot, 16) - 1), affordable))
+        self._prompts = self._fit(self._prompts, slot + 1, longest, PREFIX_STEP, spare)
         self._prompts[:, :, slot, :, :length] = rest
         self.prompt_lengths.append(length)
         self.beginnings.append(beginning)
@@ -202,8 +215,10 @@ class Slots:
                 both.output[members] = part.output
         return both.output.to(query.dtype).reshape(replies, heads, dim)
 
-    def _fit(self, store: Tensor, slots: int, tokens: int, step: int) -> Tensor:
+    def _fit(self, store: Tensor, slots: int, tokens: int, step: int, spare: int = 0) -> Tensor:
         """Return the store with room for so many slots, and for so many tokens but no more than about twice that.
+
+        A new store has ``spare`` slots more, and no others: with longer tokens, slots that are free may be too many.
 
         Kernels get the whole length of the store, masked: a shorter view would not be contiguous, and matrix products
         would copy it. So room for tokens is tight; it changes once in ``step`` tokens.
@@ -212,13 +227,13 @@ class Slots:
         tokens = round_up(tokens, step)
         if slots <= have_slots and have_tokens // 2 < tokens <= have_tokens:
             return store
-        slots = max(slots, have_slots)
+        slots += spare
         shape = self.shape
         fitted = torch.zeros(
             (shape.layers, 2, slots, shape.heads, tokens, shape.dim), dtype=shape.dtype, device=shape.device
         )
-        both = min(tokens, have_tokens)
-        fitted[:, :, :have_slots, :, :both] = store[:, :, :, :, :both]
+        both, kept = min(tokens, have_tokens), min(slots, have_slots)
+        fitted[:, :, :kept, :, :both] = store[:, :, :kept, :, :both]
         return fitted
 
 

@@ -1,0 +1,217 @@
+"""The local engine where memory runs out or something breaks, on a tiny random model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from debate.errors import ModelError
+from debate.models.base import Choice, Completion, Draw, Message, Sampling
+from tests.tiny import save_model
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from debate.models.engine import Engine
+    from debate.models.runner import Row
+
+PROMPTS = [[Message("user", text)] for text in ("fog sea bell", "who boat", "lamp lamp A B fog", "sea sea C")]
+SAMPLING = Sampling(6, temperature=1.0, stop=("never said",))
+SECONDS = 60  # longer than any of this takes; a reply that is lost would never come
+
+Fault = Callable[[], None]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_model(tmp_path_factory.mktemp("tiny"))
+
+
+def faults(*errors: Exception) -> Fault:
+    """Raise these errors at the first calls, one each."""
+    left = list(errors)
+
+    def fault() -> None:
+        if left:
+            raise left.pop(0)
+
+    return fault
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, *, decode: Fault | None = None, huge: int = 0, max_batch: int = 8
+) -> AsyncIterator[Engine]:
+    """Run an engine.
+
+    Args:
+        folder: Its model.
+        decode: Called before tokens become text, or None.
+        huge: For so many prompts the model claims keys and values that no machine has room for.
+        max_batch: Most replies together.
+    """
+    import torch
+
+    from debate.models.engine import Engine
+    from debate.models.runner import Runner
+    from debate.models.texts import Texts
+
+    class FaultyTexts(Texts):
+        def decode(self, tokens: Sequence[int]) -> str:
+            if decode is not None:
+                decode()
+            return super().decode(tokens)
+
+    class HugeRunner(Runner):
+        def evaluate(self, rows: Sequence[Row]) -> list[tuple[Tensor, Tensor | None]]:
+            nonlocal huge
+            outcomes: list[tuple[Tensor, Tensor | None]] = []
+            for logits, kv in super().evaluate(rows):
+                if kv is not None and huge:
+                    huge -= 1
+                    outcomes.append((logits, kv[:, :, :, :1].expand(-1, -1, -1, 1 << 45, -1)))
+                else:
+                    outcomes.append((logits, kv))
+            return outcomes
+
+    runner = HugeRunner(folder, torch.float32, torch.device("cpu"), 1 << 20)
+    engine = Engine(runner, FaultyTexts(folder), max_batch=max_batch, max_bytes=1 << 20, threads=1)
+    yield engine
+    await asyncio.to_thread(engine.close)
+
+
+async def sample(engine: Engine, messages: Sequence[Message], n: int = 3) -> list[str]:
+    from debate.models.engine import Answer, SampleRequest
+
+    answer: Answer[list[Completion]] = Answer()
+    engine.submit(SampleRequest(messages, tuple(Draw(seed=5).take(n)), SAMPLING, answer))
+    return [completion.text for completion in await asyncio.wait_for(answer.future, SECONDS)]
+
+
+async def choose(engine: Engine, messages: Sequence[Message]) -> Choice:
+    from debate.models.engine import Answer, ChooseRequest
+
+    answer: Answer[Choice] = Answer()
+    engine.submit(ChooseRequest(messages, ("A", "B"), answer))
+    return await asyncio.wait_for(answer.future, SECONDS)
+
+
+async def everything(engine: Engine) -> list[list[str]]:
+    return list(await asyncio.gather(*(sample(engine, messages) for messages in PROMPTS)))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder: Path) -> list[list[str]]:
+    """What the replies are where nothing goes wrong."""
+
+    async def all_replies() -> list[list[str]]:
+        async with running(folder) as engine:
+            return await everything(engine)
+
+    return asyncio.run(all_replies())
+
+
+@pytest.mark.parametrize("skipped", [0, 1, 5, 20])
+async def test_replies_outlive_a_lack_of_memory_while_they_start_or_go_on(
+    folder: Path, undisturbed: list[list[str]], skipped: int
+) -> None:
+    calls = 0
+
+    def decode() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == skipped + 1:
+            raise MemoryError
+
+    async with running(folder, decode=decode) as engine:
+        assert await everything(engine) == undisturbed
+
+
+async def test_whatever_breaks_while_replies_start_reaches_all_who_wait(
+    folder: Path, undisturbed: list[list[str]]
+) -> None:
+    async with running(folder, decode=faults(ValueError("broken"))) as engine:
+        outcomes = await asyncio.gather(*(sample(engine, messages) for messages in PROMPTS), return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} <= {ModelError, list}
+        assert any("broken" in str(outcome) for outcome in outcomes)
+        assert await everything(engine) == undisturbed  # and later requests are served
+
+
+@pytest.mark.parametrize("huge", [1, 2, 4])
+async def test_replies_outlive_a_lack_of_memory_for_their_prompts(
+    folder: Path, undisturbed: list[list[str]], huge: int
+) -> None:
+    async with running(folder, huge=huge, max_batch=64) as engine:
+        assert await everything(engine) == undisturbed
+        assert await everything(engine) == undisturbed
+
+
+async def test_a_prompt_that_never_fits_fails_alone(folder: Path, undisturbed: list[list[str]]) -> None:
+    async with running(folder, huge=3, max_batch=2) as engine:  # 2, 1, then there is nothing left to halve
+        with pytest.raises(ModelError, match="memory"):
+            await sample(engine, PROMPTS[0])
+        await choose(engine, PROMPTS[1])
+        huge_left = await asyncio.gather(*(sample(engine, messages) for messages in PROMPTS), return_exceptions=True)
+        assert sum(isinstance(outcome, ModelError) for outcome in huge_left) == 1
+        assert await everything(engine) == undisturbed
+
+
+def test_prompts_under_way_count_against_the_room(folder: Path) -> None:
+    import torch
+
+    from debate.models.generation import Generation, Reply
+    from debate.models.runner import Runner
+    from debate.models.texts import Texts
+
+    runner = Runner(folder, torch.float32, torch.device("cpu"), 1 << 20)
+    one = 64 * runner.shape.bytes_per_token  # a prompt of up to 64 tokens
+    generation = Generation(runner, Texts(folder), 64, 5 * one)
+    replies: list[Completion] = []
+    for index in range(12):
+        reply = Reply(Sampling(3), Draw(), 0, replies.append, lambda error: pytest.fail(str(error)))
+        generation.add(np.full(40, index, dtype=np.int64), [reply], 0)
+    rows: list[Row] = []
+    most = 0
+    with torch.inference_mode():
+        while generation.waiting or generation.busy or rows:
+            rows += generation.admit()
+            assert len(rows) <= 5
+            if rows:  # prompts come out of one pass each, and more are admitted in between
+                row = rows.pop(0)
+                ((logits, kv),) = runner.evaluate([row])
+                row.done(logits, kv)
+                generation.start()
+            elif generation.busy:
+                generation.step()
+            most = max(most, generation.bytes)
+    assert len(replies) == 12
+    assert 4 * one < most <= 5 * one
+
+
+def test_long_prompts_after_many_short_ones_take_no_more_room_than_they_need(folder: Path) -> None:
+    import torch
+
+    from debate.models.runner import Runner
+    from debate.models.slots import Slots
+
+    shape = Runner(folder, torch.float32, torch.device("cpu"), 1 << 20).shape
+    most = 1 << 20
+    slots = Slots(shape, 4, most)
+
+    def add(length: int) -> None:
+        assert slots.bytes_with([length]) <= most
+        slots.add_prompt(np.arange(length), shape.empty(length), 0)
+        assert slots.bytes <= most
+
+    most_short = most // (64 * shape.bytes_per_token)
+    for _ in range(most_short):
+        add(64)
+    while len(slots.prompt_lengths) > 1:
+        slots.drop_prompt(0)
+    add(most // (2 * shape.bytes_per_token))
