@@ -11,11 +11,11 @@ section 4; ``debate.story_index`` says what folds and what a whole token is), an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from debate.markup import neutralise, pair_blocks, unmask
+from debate.names import Name, Seat, mentions
 from debate.story_index import StoryIndex, fold, splice, story_index
 
 __all__ = [
@@ -26,14 +26,14 @@ __all__ = [
     "StoryIndex",
     "extract_argument",
     "parse_argument",
+    "parse_plain",
     "quote_span",
+    "reverify",
     "splice",
     "story_index",
     "to_markup",
     "verify",
 ]
-
-Seat = Literal["A", "B"]
 
 MIN_WORDS = 3
 MIN_CHARACTERS = 12
@@ -43,17 +43,6 @@ MAX_NEAREST = 16
 
 _QUOTE_TAG = re.compile(r"<([\s/\\]*)(?:[uv][\s_.\-]*)?quotes?(?!\w)([^<>]*)>", re.IGNORECASE)
 _ARGUMENT_TAG = re.compile(r"<([\s/]*)argument(?!\w)([^<>]*)>", re.IGNORECASE)
-
-_PERSON = ("debater", "consultant", "speaker")
-_NAME = re.compile(
-    r"\b(?P<what>(?i:debater|consultant|speaker|answer|option|choice|side|position)(?P<link>[^\S\n](?i:is)|:)?)"
-    r"[^\S\n]{1,3}"
-    r"""(?:\((?P<l1>[AB])\)|\[(?P<l2>[AB])\]|"(?P<l3>[AB])"|'(?P<l4>[AB])'|\*\*(?P<l5>[AB])\*\*|(?P<l6>[AB]))"""
-    r"(?!\w|-\w|[\u0300-\u036f])"
-    # "Answer: A man ..." begins a sentence, "Answer: A." names an answer.
-    r"(?(link)(?=[^\S\n]*(?:[^\w\s]|\n|\Z)))",
-)
-_LETTERS = ("l1", "l2", "l3", "l4", "l5", "l6")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +62,6 @@ class Quote:
     span: tuple[int, int] | None = None
     nearest: str | None = None
     score: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A mention of a speaker or an answer by its letter, kept apart from the letter.
-
-    Attributes:
-        who: Whether the speaker means itself (or its own answer) or the opponent.
-        what: The noun as written ("Debater"), with "is" or ":" where one joins it to the letter ("answer is").
-    """
-
-    who: Literal["self", "opponent"]
-    what: str
-
-    def render(self, seat: Seat | None) -> str:
-        """Write the mention as it is right for a speaker in ``seat``; without letters for None."""
-        if seat is not None:
-            letter = seat if self.who == "self" else "AB"["BA".index(seat)]
-            return f"{self.what} {letter}"
-        noun = self.what.lower()
-        if noun.endswith(("is", ":")):
-            return f"{self.what} {'mine' if self.who == 'self' else 'the opposing one'}"
-        if noun in _PERSON:
-            return f"this {noun}" if self.who == "self" else f"the other {noun}"
-        return f"my {noun}" if self.who == "self" else f"the opposing {noun}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +156,7 @@ def quote_span(story: str, start: int, end: int) -> Quote:
     return verify(splice(story, (start, end)), story_index(story), nearest=False)
 
 
-def parse_argument(text: str, story: str | None, *, seat: Seat | None = None) -> Argument:
+def parse_argument(text: str, story: str | None, *, seat: Seat | None = None, literal: Sequence[str] = ()) -> Argument:
     """Parse an argument into text, verified and unverified quotes, and names.
 
     Args:
@@ -201,11 +165,13 @@ def parse_argument(text: str, story: str | None, *, seat: Seat | None = None) ->
             others are dropped.
         story: What quotes are verified against; without it none is verified.
         seat: Where the speaker sat when it wrote, so that letters become names; None leaves them text.
+        literal: Question and answers: what they or the story call "side B" is no name (see ``debate.names``).
 
     Returns:
         The argument.
     """
     index = story_index(story or "")
+    literal = literal if story is None else (story, *literal)
     spans: list[str | Quote | Name] = []
     pending = ""
     sought = 0
@@ -215,12 +181,48 @@ def parse_argument(text: str, story: str | None, *, seat: Seat | None = None) ->
             gap = " " if pending[-1:].isalnum() and block.text[:1].isalnum() else ""
             pending += gap + block.text
             continue
-        spans.extend(_text_spans(pending, seat))
+        spans.extend(_text_spans(pending, seat, literal))
         pending = ""
         quote = verify(block.text, index, nearest=sought < MAX_NEAREST)
         sought += not quote.verified
         spans.append(quote)
-    spans.extend(_text_spans(pending, seat))
+    spans.extend(_text_spans(pending, seat, literal))
+    return Argument(tuple(spans))
+
+
+def parse_plain(text: str, *, seat: Seat | None = None, literal: Sequence[str] = ()) -> Argument:
+    """Parse what somebody says who may not quote, such as a judge: names count, quotes become text in quotation marks.
+
+    Args:
+        text: What was said.
+        seat: As for ``parse_argument``.
+        literal: Story, question and answers, as for ``parse_argument``.
+
+    Returns:
+        An argument without quotes.
+    """
+    spans = parse_argument(text, None, seat=seat, literal=literal).spans
+    return Argument(tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in spans))
+
+
+def reverify(argument: Argument, story: str | None) -> Argument:
+    """Verify an argument's quotes against another story, or another part of it; all else stays as it is.
+
+    Args:
+        argument: Any argument.
+        story: As for ``parse_argument``.
+
+    Returns:
+        The argument with its quotes verified anew.
+    """
+    index = story_index(story or "")
+    spans: list[str | Quote | Name] = []
+    sought = 0
+    for span in argument.spans:
+        if isinstance(span, Quote):
+            span = verify(span.text, index, nearest=sought < MAX_NEAREST)  # noqa: PLW2901 - the same quote
+            sought += not span.verified
+        spans.append(span)
     return Argument(tuple(spans))
 
 
@@ -270,15 +272,14 @@ def _mark(quote: Quote, tag: str) -> str:
     return f"<{tag}>{neutralise(quote.text)}</{tag}>"
 
 
-def _text_spans(text: str, seat: Seat | None) -> Iterator[str | Name]:
+def _text_spans(text: str, seat: Seat | None, literal: Sequence[str]) -> Iterator[str | Name]:
     text = neutralise(text)
     position = 0
-    for found in _NAME.finditer(text) if seat else ():
-        if found.start() > position:
-            yield text[position : found.start()]
-        letter = next(found[group] for group in _LETTERS if found[group])
-        yield Name("self" if letter == seat else "opponent", " ".join(found["what"].split()))
-        position = found.end()
+    for start, end, name in mentions(text, seat, literal) if seat else ():
+        if start > position:
+            yield text[position:start]
+        yield name
+        position = end
     if position < len(text):
         yield text[position:]
 

@@ -135,6 +135,11 @@ def story_index(story: str) -> StoryIndex:
     Returns:
         Its index.
     """
+    return make_index(story)
+
+
+def make_index(story: str) -> StoryIndex:
+    """Do what ``story_index`` does, and keep nothing: for short texts, which would crowd the stories out."""
     mapped = neutralise_mapped(story)
     tokens = list(_tokens(mapped.text))
     offsets: list[int] = []

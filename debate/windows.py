@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from debate.agents.debater import Debater, Speech
 from debate.models.base import Draw, Message, Model
-from debate.quotes import parse_argument, to_markup
+from debate.quotes import reverify
 from debate.transcript import Candidate
 from debate.view import View
 
@@ -69,7 +69,7 @@ def _join(paragraphs: list[str], kept: list[int]) -> str:
 class Windowed:
     """A debater that reads a window of a story that is too long for its model.
 
-    What it says is parsed again on the whole story, so spans point into the story, and a quote that runs over a gap is
+    Its quotes are verified again on the whole story, so spans point into the story, and a quote that runs over a gap is
     not verified.
 
     Args:
@@ -105,5 +105,4 @@ class Windowed:
 
 
 def _on_whole_story(candidate: Candidate, view: View) -> Candidate:
-    markup = to_markup(candidate.argument, seat=view.seat or "A")
-    return dataclasses.replace(candidate, argument=parse_argument(markup, view.story, seat=view.seat))
+    return dataclasses.replace(candidate, argument=reverify(candidate.argument, view.story))

@@ -294,6 +294,6 @@ def read_candidate(completion: Completion, view: View, limits: Limits) -> Candid
         *before, block = _OPENING_TAG.split(said)
         outside = "\n".join(before).strip()
         flaws = ("no complete <argument> block",)
-    argument = parse_argument(block, view.story, seat=view.seat)
+    argument = parse_argument(block, view.story, seat=view.seat, literal=(view.question, *view.answers))
     thinking = "\n".join(part for part in (thought, outside) if part)
     return Candidate(completion.text, argument, thinking, (*flaws, *limits.flaws(argument)))

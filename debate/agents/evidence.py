@@ -145,6 +145,7 @@ def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) 
     Returns:
         The argument.
     """
+    literal = (view.story or "", view.question, *view.answers)
     reply = _whole_sentences(reply)
     reply = cut_at_sentence(reply, max_words - sum(len(quote.text.split()) for quote in evidence))
     used = [int(match[1]) for match in _MARK.finditer(reply) if 1 <= int(match[1]) <= len(evidence)]
@@ -152,7 +153,7 @@ def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) 
     if not used:
         others = [part for quote in evidence[1:] for part in (" The story also says: ", quote)]
         room = max_words - Argument((view.own_answer, " ", *evidence[:1], *others)).words
-        text = parse_argument(cut_at_sentence(reply, room), None, seat=view.seat)
+        text = parse_argument(cut_at_sentence(reply, room), None, seat=view.seat, literal=literal)
         spans = [f"{view.own_answer} ", *evidence[:1]]
         if text.spans:
             spans.append(" ")
@@ -163,13 +164,13 @@ def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) 
         number = int(match[1])
         if not 1 <= number <= len(evidence):
             continue
-        before = parse_argument(reply[position : match.start()], None, seat=view.seat)
+        before = parse_argument(reply[position : match.start()], None, seat=view.seat, literal=literal)
         spans += [span.text if isinstance(span, Quote) else span for span in before.spans]
         if number not in seen:  # a second mention of the same quote would only cost words
             spans.append(evidence[number - 1])
         seen.add(number)
         position = match.end()
-    after = parse_argument(reply[position:], None, seat=view.seat)
+    after = parse_argument(reply[position:], None, seat=view.seat, literal=literal)
     spans += [span.text if isinstance(span, Quote) else span for span in after.spans]
     for number, quote in enumerate(evidence, 1):
         if number not in seen:

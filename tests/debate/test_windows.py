@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from debate.agents.debater import FreeDebater, Limits
 from debate.agents.evidence import EvidenceFirstDebater
+from debate.agents.extractive import ExtractiveDebater
 from debate.agents.passages import quotable
 from debate.models.base import Capabilities, Draw, Messages, Sampling
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
 from debate.question import Question
-from debate.transcript import Transcript
+from debate.transcript import Transcript, Turn
 from debate.windows import GAP, Windowed, window
 
 PARAGRAPHS = [f"This is part {number} of it and nothing more to say here." for number in range(20)]
@@ -139,3 +140,16 @@ async def test_evidence_from_a_window_is_verified_on_the_whole(number: int) -> N
     assert quote.span is not None
     assert STORY[slice(*quote.span)] == quote.text
     assert quote.text in {PARAGRAPHS[3], PARAGRAPHS[11]}
+
+
+@pytest.mark.parametrize("tokens", [300, 10_000])
+async def test_an_answer_that_speaks_of_sides_is_the_same_through_a_window(tokens: int) -> None:
+    story = "\n\n".join(f"Paragraph {i} says that the band played on stage number {i} all night." for i in range(40))
+    answers = ("It was on side A of the record.", "It was on side B of the record.")
+    question = Question("q", "Which side was the hit on?", answers, 0, story, "s", "test")
+    inner = ExtractiveDebater(name="x", limits=Limits(10, 60), quotes=1)
+    transcript = Transcript(question)
+    speech = await Windowed(inner, ScriptedModel(), tokens).argue(transcript.view(answer=0, story=True), Draw())
+    spoken = transcript.with_turns(Turn.choose(speech.candidates, speech.chosen, round_=1, answer=0))
+    for seen in (spoken, spoken.swapped()):
+        assert seen.view().turns[0].text.startswith(f"{answers[0]} The story says: <v_quote>")
