@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -73,15 +72,18 @@ def extension_digests(kinds: Iterable[str]) -> dict[str, str]:
 
     Returns:
         sha256 of the file of its module, by path. What the module imports is not part of it.
+
+    Raises:
+        ConfigError: One cannot be imported.
     """
     from debate.models.weights import file_digest
 
     found = {}
     for path in sorted({kind for kind in kinds if is_extension(kind)}):
-        _look_here()
-        spec = importlib.util.find_spec(path.partition(":")[0])
-        if spec is not None and spec.origin is not None:
-            found[path] = file_digest(Path(spec.origin))
+        load_extension(path)  # one that is not there is told of before there is a run folder
+        file = sys.modules[path.partition(":")[0]].__file__
+        if file is not None:
+            found[path] = file_digest(Path(file))
     return found
 
 

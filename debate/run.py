@@ -108,8 +108,9 @@ async def hold(
         for player in config.players
     }
     questioner: Questioner | None = None
-    judge = build_judge(config.judge, opened.get(config.judge.model), session.prompts)
-    if config.protocol.judge_speaks:
+    judge_model = None if config.judge.model is None else opened.get(config.judge.model)
+    judge = build_judge(config.judge, judge_model, session.prompts)
+    if config.questioner_model is not None:
         model = opened.get(config.questioner_model)
         asks = ModelQuestioner(model, name=judge.name, prompts=session.prompts, config=config.protocol.questioner)
         questioner = WatchedQuestioner(asks, watcher)

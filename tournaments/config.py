@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from debate.agents.judge import JudgeConfig
 from debate.config import NOT_IN_DIGEST, Config
+from debate.extensions import is_extension
 from debate.models.limits import Price
 from debate.models.load import ModelConfig
 from debate.protocols import BaselineName, ProtocolConfig
@@ -124,23 +125,31 @@ class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
             raise ValueError(f"player named twice: {', '.join(double)}; give every player a name of its own")
         return self
 
+    @model_validator(mode="after")
+    def _judge_can_speak(self) -> Self:
+        # A protocol of one's own may do without a judge that speaks, and is given none then.
+        if self.protocol.judge_speaks and self.questioner_model is None and not is_extension(self.protocol.kind):
+            raise ValueError(
+                f"in a {self.protocol.kind} the judge speaks, and this judge has no model to speak with; set "
+                "protocol.questioner.model, or judge.model"
+            )
+        return self
+
     @property
-    def questioner_model(self) -> ModelConfig:
-        """The model of the judge that speaks, where the protocol has one."""
-        return self.protocol.questioner.model or self.judge.model
+    def questioner_model(self) -> ModelConfig | None:
+        """The model of the judge that speaks; None where the protocol has no such judge, or nothing to speak with."""
+        return (self.protocol.questioner.model or self.judge.model) if self.protocol.judge_speaks else None
 
     @property
     def models(self) -> list[ModelConfig]:
         """The judge's model, that of the judge that speaks, and those of the players."""
-        asked = [self.judge.model, *(player.model for player in self.players)]
-        if self.protocol.judge_speaks:
-            asked.append(self.questioner_model)
+        asked = [self.judge.model, *(player.model for player in self.players), self.questioner_model]
         return [model for model in asked if model is not None]
 
     @property
     def judge_models(self) -> list[ModelConfig]:
         """The judge's model, and that of the judge that speaks."""
-        return [self.judge.model, *([self.questioner_model] if self.protocol.judge_speaks else [])]
+        return [model for model in (self.judge.model, self.questioner_model) if model is not None]
 
     @property
     def kinds(self) -> list[str]:
@@ -200,13 +209,30 @@ class ConsultancyConfig(FieldConfig):
 
 
 class RejudgeConfig(SessionConfig, RatingConfig):
-    """More judges for debates that are recorded."""
+    """More judges for debates that are recorded, or none: then what is there is rated at once."""
 
-    sources: tuple[str, ...] = Field(min_length=1, description="run folders (run:DIR), published debates (nyu:FILE)")
-    judge: JudgeConfig | None = Field(None, description="who judges, where it is one judge")
+    sources: tuple[str, ...] = Field(
+        min_length=1, description="run folders (DIR or run:DIR), published debates (nyu:FILE)"
+    )
+    judge: JudgeConfig | None = Field(None, description="who judges, where it is one judge; none for no calls at all")
     judges: tuple[JudgeConfig, ...] = Field((), description="who judges, where they are several")
+    keep: bool = Field(
+        default=True, description="keep the verdicts that the sources have, each judge's beside the others"
+    )
     limit: int | None = Field(None, ge=1, description="at most so many debates, spread over the stories")
     fold: Fold | None = Field(None, description="only debates on stories of this fold")
+    tags: dict[str, str] = Field({}, description="only debates with these tags, such as included_in_paper: true")
+
+    @field_validator("tags", mode="before")
+    @classmethod
+    def _as_text(cls, tags: object) -> object:
+        # YAML reads true and 3 as more than text, and every tag is text.
+        if not isinstance(tags, dict):
+            return tags
+        return {
+            key: str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
+            for key, value in tags.items()
+        }
 
     @property
     def all_judges(self) -> list[JudgeConfig]:
@@ -215,8 +241,8 @@ class RejudgeConfig(SessionConfig, RatingConfig):
 
     @model_validator(mode="after")
     def _some_judge(self) -> Self:
-        if not self.all_judges:
-            raise ValueError("no judge; give one by --judge.model NAME, or several as a list of judges")
+        if not self.all_judges and not self.keep:
+            raise ValueError("no judge, and keep: false leaves no verdict; give a judge by --judge.model NAME")
         names = Counter(judge.label for judge in self.all_judges)
         double = sorted(name for name, count in names.items() if count > 1)
         if double:
@@ -226,7 +252,7 @@ class RejudgeConfig(SessionConfig, RatingConfig):
     @property
     def models(self) -> list[ModelConfig]:
         """The judges' models."""
-        return [judge.model for judge in self.all_judges]
+        return [judge.model for judge in self.all_judges if judge.model is not None]
 
     @property
     def judge_models(self) -> list[ModelConfig]:

@@ -45,7 +45,8 @@ def _long_stories(plan: Plan) -> str:
 
 def notes_for(config: FieldConfig, plan: Plan) -> list[str]:
     """What a reader of the results must know first."""
-    notes = [UNTRAINED] if config.judge.model.label == EMBEDDED else []
+    judge_model = config.judge.model
+    notes = [UNTRAINED] if judge_model is not None and judge_model.label == EMBEDDED else []
     notes.extend(plan.notes)
     if plan.too_long:
         notes.append(f"{_long_stories(plan)}; there they read a window of the story.")
@@ -87,9 +88,9 @@ def build_arena(
         )
         for player in config.players
     }
-    judge = build_judge(config.judge, models.get(config.judge.model), prompts)
+    judge = build_judge(config.judge, None if config.judge.model is None else models.get(config.judge.model), prompts)
     questioner = None
-    if config.protocol.judge_speaks:
+    if config.questioner_model is not None:
         model = models.get(config.questioner_model)
         questioner = ModelQuestioner(model, name=judge.name, prompts=prompts, config=config.protocol.questioner)
     run.keep_models(models.digests)

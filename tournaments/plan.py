@@ -228,19 +228,14 @@ def make_plan(field: Field) -> Plan:
             too_long[player.name] = sum(length > room for length in lengths.values())
         spent = _speeches(player, field, counter) + _ranking(player, field, counter, ranked)
         calls[player.model.label] = calls.get(player.model.label, Calls()) + spent
-    judge_model = config.judge.model.model_dump_json()
-    if judge_model not in counters:  # a folder of weights that is not there is found now, not after the start
-        counters[judge_model] = TokenCounter(config.judge.model)
-    debates = field.debates + field.self_play_debates
-    judged = judging(config.judge, 2 * debates, _JUDGE_TOKENS + _said(field))
-    for baseline in config.baselines:
-        questions = field.all_questions
-        stories = (_tokens(counters[judge_model], q.story or "") if baseline == "expert" else 0 for q in questions)
-        judged += judging(config.judge, 2 * len(questions), _JUDGE_TOKENS + sum(stories) // len(questions))
-    calls[config.judge.model.label] = calls.get(config.judge.model.label, Calls()) + judged
-    if field.asked:
+    if config.judge.model is not None:
+        key, name = config.judge.model.model_dump_json(), config.judge.model.label
+        if key not in counters:  # a folder of weights that is not there is found now, not after the start
+            counters[key] = TokenCounter(config.judge.model)
+        calls[name] = calls.get(name, Calls()) + _judging_all(field, counters[key])
+    if field.asked and config.questioner_model is not None:
         name = config.questioner_model.label
-        calls[name] = calls.get(name, Calls()) + _asking(field)
+        calls[name] = calls.get(name, Calls()) + _asking(field, config.questioner_model)
     return Plan(
         field.debates,
         field.self_play_debates,
@@ -254,10 +249,10 @@ def make_plan(field: Field) -> Plan:
 
 def _notes(config: FieldConfig) -> list[str]:
     notes = []
-    if config.judge.kind == "letter" and not _capabilities(config.judge.model).logprobs:
+    model = config.judge.model
+    if model is not None and config.judge.kind == "letter" and not _capabilities(model).logprobs:
         notes.append(
-            f"{config.judge.model.label} gives no log-probabilities, so the letter judge becomes a vote of "
-            f"{config.judge.votes}"
+            f"{model.label} gives no log-probabilities, so the letter judge becomes a vote of {config.judge.votes}"
         )
     return notes
 
@@ -372,21 +367,33 @@ def _question_tokens(field: Field) -> int:
     return math.ceil(field.config.protocol.questioner.max_words * _TOKENS_PER_WORD) + 10
 
 
-def _asking(field: Field) -> Calls:
+def _asking(field: Field, model: ModelConfig) -> Calls:
     """The judge asks before each round but the first, having heard on average half of all that is said."""
     calls, questioner = field.questions_asked, field.config.protocol.questioner
-    hidden = _reasoning(field.config.questioner_model)
+    hidden = _reasoning(model)
     return Calls(calls, calls * (_JUDGE_TOKENS + _said(field) // 2), calls * (questioner.max_tokens + hidden))
 
 
+def _judging_all(field: Field, counter: TokenCounter) -> Calls:
+    """Every debate is judged in both orders, and so is every question that the judge decides without one."""
+    config, questions = field.config, field.all_questions
+    judged = judging(config.judge, 2 * (field.debates + field.self_play_debates), _JUDGE_TOKENS + _said(field))
+    for baseline in config.baselines:
+        stories = (_tokens(counter, q.story or "") if baseline == "expert" else 0 for q in questions)
+        judged += judging(config.judge, 2 * len(questions), _JUDGE_TOKENS + sum(stories) // len(questions))
+    return judged
+
+
 def judging(judge: JudgeConfig, verdicts: int, prompt: int) -> Calls:
-    """Count the calls of a judge.
+    """Count the calls of a judge; none for one without a model.
 
     Args:
         judge: The judge.
         verdicts: How many, both orders counted.
         prompt: Tokens of a prompt.
     """
+    if judge.model is None:
+        return Calls()
     if judge.kind == "letter" and _capabilities(judge.model).logprobs:
         return Calls(verdicts, verdicts * prompt, verdicts)
     samples = judge.votes if judge.kind in {"letter", "vote"} else 1

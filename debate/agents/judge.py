@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from debate.agents.render import LETTERS, show_answers, show_material
 from debate.config import Config
+from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
 from debate.models.base import Completion, Draw, Message, Model, Sampling
 from debate.models.load import ModelField
@@ -251,7 +252,9 @@ KINDS = ("letter", "reason", "vote")
 class JudgeConfig(Config):
     """A judge."""
 
-    model: ModelField = Field(description="its model: a name, or a mapping")
+    model: ModelField | None = Field(
+        None, description="its model: a name, or a mapping; only a judge of your own can do without"
+    )
     kind: Annotated[str, AfterValidator(lambda kind: check_kind(kind, KINDS))] = Field(
         "letter",
         description="letter: probability of the answer letters; reason: thinks, then decides; vote: reasons k times; "
@@ -267,15 +270,17 @@ class JudgeConfig(Config):
     def _consistent(self) -> Self:
         if self.options and not is_extension(self.kind):
             raise ValueError(f"options are for a judge of your own; {self.kind} has none")
+        if self.model is None and not is_extension(self.kind):
+            raise ValueError(f"a {self.kind} judge needs a model, such as embedded/smollm2-135m")
         return self
 
     @property
     def label(self) -> str:
         """The judge's name: its own, or model and kind."""
-        return self.name or f"{self.model.name} ({self.kind})"
+        return self.name or (self.kind if self.model is None else f"{self.model.name} ({self.kind})")
 
 
-def build_judge(config: JudgeConfig, model: Model, prompts: Prompts) -> Judge:
+def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> Judge:
     """Make the judge that a configuration describes.
 
     Where the model gives no log-probabilities (declared, never guessed), a letter judge becomes a vote; its name says
@@ -283,18 +288,20 @@ def build_judge(config: JudgeConfig, model: Model, prompts: Prompts) -> Judge:
 
     Args:
         config: The judge.
-        model: Its model.
+        model: Its model, or None where the configuration names none.
         prompts: Templates.
 
     Returns:
         The judge. One of your own is made by ``FUNCTION(config, model, prompts)``.
 
     Raises:
-        ConfigError: A judge of your own cannot be imported.
+        ConfigError: A judge of your own cannot be imported, or another has no model.
     """
     if is_extension(config.kind):
         made: Judge = load_extension(config.kind)(config, model, prompts)
         return made
+    if model is None:  # the configuration has checked this; a caller of its own may not have
+        raise ConfigError(f"judge {config.label!r} needs a model")
     if config.kind == "letter" and model.capabilities.logprobs:
         return LetterJudge(model, name=config.label, prompts=prompts)
     if config.kind == "reason":
