@@ -221,8 +221,18 @@ def _check(folder: Path, config: PreTrainedConfig) -> None:
         kinds.add(f"a sliding window of {window}")
     if getattr(config, "attn_logit_softcapping", None) is not None:
         kinds.add("capped scores")
+    # One set of factors holds for a whole pass, chosen by its longest row: replies would depend on who else is in it.
+    if "longrope" in _rope_types(config):
+        kinds.add("longrope positions, which depend on the longest text of a batch")
     if other := sorted(kinds - {"full_attention"}):
         raise ModelAccessError(
             f"{folder}: this model's attention ({', '.join(other)}) is not supported by the local engine; serve it "
             "with vLLM and name it openai/… with a base URL"
         )
+
+
+def _rope_types(config: PreTrainedConfig) -> set[str]:
+    """Return how positions are scaled: one way, or one for each kind of layer."""
+    rope = getattr(config, "rope_parameters", None) or {}
+    each = [rope, *(part for part in rope.values() if isinstance(part, dict))]
+    return {str(part.get("rope_type")) for part in each if "rope_type" in part}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from debate.errors import ModelError
+from debate.errors import ModelAccessError, ModelError
 from debate.models.base import Choice, Completion, Draw, Message, Sampling
 from tests.tiny import save_model
 
@@ -215,3 +217,33 @@ def test_long_prompts_after_many_short_ones_take_no_more_room_than_they_need(fol
     while len(slots.prompt_lengths) > 1:
         slots.drop_prompt(0)
     add(most // (2 * shape.bytes_per_token))
+
+
+LONGROPE = {"short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "original_max_position_embeddings": 64}
+
+
+@pytest.mark.parametrize(
+    ("key", "rope"),
+    [
+        ("rope_parameters", {"rope_type": "longrope", "rope_theta": 10000.0, **LONGROPE}),
+        ("rope_scaling", {"rope_type": "longrope", **LONGROPE}),
+        ("rope_scaling", {"type": "longrope", **LONGROPE}),
+        ("rope_parameters", {"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}),
+    ],
+)
+def test_positions_that_depend_on_the_batch_are_refused(
+    folder: Path, tmp_path: Path, key: str, rope: dict[str, object]
+) -> None:
+    import torch
+
+    from debate.models.runner import Runner
+
+    scaled = Path(shutil.copytree(folder, tmp_path / "scaled"))
+    config = json.loads((scaled / "config.json").read_text())
+    config.pop("rope_parameters", None)
+    (scaled / "config.json").write_text(json.dumps(config | {key: rope}))
+    if "longrope" in rope.values():
+        with pytest.raises(ModelAccessError, match=r"longrope positions.*not supported by the local engine; serve it"):
+            Runner(scaled, torch.float32, torch.device("cpu"), 1 << 20)
+    else:
+        Runner(scaled, torch.float32, torch.device("cpu"), 1 << 20)
