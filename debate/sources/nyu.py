@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from debate.errors import SourceError
 from debate.folds import fold_of
 from debate.question import Question
-from debate.quotes import Argument, Name, Quote, parse_argument, quote_span
+from debate.quotes import Argument, Name, Quote, parse_argument, parse_plain, quote_span
 from debate.record import Debate, Recorded
 from debate.sources.locate import find
 from debate.sources.rows import Row, json_row, read_text
@@ -154,6 +154,11 @@ class _Frame:
     seats: tuple[int, int]
     starts: list[int]
 
+    @property
+    def literal(self) -> tuple[str, ...]:
+        """Texts whose own phrases, such as "side B", are no names of seats."""
+        return (self.question.story or "", self.question.text, *self.question.answers)
+
 
 def _frame(setup: Row, stories: _Stories, source: str) -> _Frame:
     material = setup.row("sourceMaterial").row("QuALITYSourceMaterial")
@@ -202,7 +207,8 @@ def _recorded(name: str, room: Row, meta: Row, stories: _Stories, source: str) -
             judge = verdict.judge
             if verdict.round is not None and verdict.reasoning:
                 # What the judge says opens the next round, as in interactive debate.
-                turns.append(Turn(heard + 1, "judge", None, Argument((verdict.reasoning,))))
+                said = parse_plain(verdict.reasoning, seat="A", literal=frame.literal)
+                turns.append(Turn(heard + 1, "judge", None, said, first=frame.seats[0]))
         elif kind in {"SimultaneousSpeeches", "SequentialSpeeches"}:
             heard += 1
             speeches = value.row("speeches")
@@ -214,17 +220,19 @@ def _recorded(name: str, room: Row, meta: Row, stories: _Stories, source: str) -
             offline.extend(_offline(value.row("judgments"), frame))
         elif kind != "NegotiateEnd":
             raise entry.error(f"unknown kind of round {kind!r}; this loader knows the archive as published in 2023")
-    interactive = judge is not None
-    protocol = (
-        "consultancy" if consultancy else "interactive" if interactive else "sequential" if in_turn else "simultaneous"
-    )
+    if consultancy:
+        protocol = "consultancy"
+    elif judge is not None:
+        protocol = "interactive"
+    else:
+        protocol = "sequential" if in_turn else "simultaneous"
     tags = _tags(meta, judge)
     seated = [speakers.text(f"Debater {seat}") if speakers.has(f"Debater {seat}") else None for seat in SEATS]
     debate = Debate(
         id=name,
         protocol=protocol,
-        # Only where nobody hears anybody within a round may a round be shown in either order.
-        transcript=Transcript(frame.question, frame.seats, tuple(turns), spoken_order=interactive or in_turn),
+        # Where both spoke at once, exchanging seats exchanges their speeches too; a judge opens its round either way.
+        transcript=Transcript(frame.question, frame.seats, tuple(turns), spoken_order=in_turn),
         players=(seated[frame.seats[0]], seated[frame.seats[1]]),
         failed=None if tags["status"] == "Complete" else f"published as {tags['status']}",
         tags=tags,
@@ -260,7 +268,7 @@ def _speech(speeches: Row, side: str, frame: _Frame, round_: int, *, consultancy
     for part in speeches.row(side).rows("content"):
         kind, value = part.sole()
         if kind == "Text":
-            spans.extend(parse_argument(value.any_text("text"), None, seat=seat).spans)
+            spans.extend(parse_argument(value.any_text("text"), None, seat=seat, literal=frame.literal).spans)
         elif kind == "Quote":
             spans.append(_quote(value, frame))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,17 @@ def test_rooms_on_one_question_share_it(archive: Path, recorded: list[Recorded])
     for record in recorded:
         mine = record.debate.transcript.question
         assert (questions[mine.id].answers, questions[mine.id].gold) == (mine.answers, mine.gold)
+
+
+def test_a_judge_that_names_a_debater_names_the_same_one_when_the_seats_are_exchanged(recorded: list[Recorded]) -> None:
+    named = 0
+    for record in recorded:
+        transcript = record.debate.transcript
+        said, exchanged = (
+            [turn.text for turn in seen.view().turns if turn.seat is None]
+            for seen in (transcript, transcript.swapped())
+        )
+        if re.search(r"\b(?:debater|consultant) [AB]\b", " ".join(said), re.IGNORECASE):
+            named += 1
+            assert said != exchanged
+    assert named == 41

@@ -86,6 +86,7 @@ def test_an_unpacked_room(tmp_path: Path) -> None:
     # A letter is a name, so it follows its seat when seats are exchanged.
     assert transcript.view().turns[1].text == "Debater A is wrong."
     assert transcript.swapped().view().turns[1].text == "Debater B is wrong."
+    assert transcript.turns[2].first == 1
     assert [(verdict.round, verdict.probabilities, verdict.order) for verdict in record.verdicts] == [
         (0, (0.5, 0.5), (1, 0)),
         (1, (0.25, 0.75), (1, 0)),
@@ -130,3 +131,35 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.tar.gz").write_text("no archive", encoding="utf-8")
     with pytest.raises(SourceError, match="as an archive"):
         load_debates(tmp_path / "text.tar.gz")
+
+
+def test_whom_the_judge_addresses_follows_the_seats(tmp_path: Path) -> None:
+    room = copy.deepcopy(ROOM)
+    room["rounds"][2] = {"JudgeFeedback": feedback(0.75, "Debater A, who says <quote>so</quote>? Not B.", end=False)}
+    (record,) = load_debates(archive(tmp_path / "pub", room, META))
+    transcript = record.debate.transcript
+    asked = [
+        [turn.text for turn in shown.view().turns if turn.seat is None] for shown in (transcript, transcript.swapped())
+    ]
+    assert asked == [
+        ['Debater A, who says "so"? Not B.'],
+        ['Debater B, who says "so"? Not B.'],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("in_turn", "speakers"), [(False, ["Debater A", "Debater B"]), (True, ["Debater B", "Debater A"])]
+)
+def test_exchanging_seats_exchanges_speeches_made_at_once(
+    tmp_path: Path, *, in_turn: bool, speakers: list[str]
+) -> None:
+    room = copy.deepcopy(ROOM)
+    if not in_turn:
+        room["rounds"][3] = {"SimultaneousSpeeches": room["rounds"][3]["SequentialSpeeches"]}
+    (record,) = load_debates(archive(tmp_path / "pub", room, META))
+    assert record.debate.protocol == "interactive"
+    for seen, expected in (
+        (record.debate.transcript, ["Debater A", "Debater B"]),
+        (record.debate.transcript.swapped(), speakers),
+    ):
+        assert [turn.speaker for turn in seen.view().turns] == [*expected, "Judge", *expected]
