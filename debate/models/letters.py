@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
+# Servers compute in float32, where a sum of probabilities near 1 is not told finer than this.
+_RESOLUTION = 2.0**-24
+
+
 class TokenProbability(NamedTuple):
     """One of the likeliest first tokens of a reply."""
 
@@ -17,8 +21,10 @@ class TokenProbability(NamedTuple):
 def choice_probabilities(tokens: Sequence[TokenProbability], choices: Sequence[str]) -> tuple[tuple[float, ...], float]:
     """Sum the probabilities of each choice over its token forms (``A``, `` A``).
 
-    A choice that is not among the listed tokens is less likely than each of them: it gets that bound, provided that the
-    bound is small beside the listed choices. Where it is not, or no choice is listed, the list says too little.
+    A choice that is not among the listed tokens is less likely than each of them, and than what they leave of 1: it
+    gets that bound, provided that the bound is small beside the listed choices. Where it is not, or no choice is
+    listed, the list says too little. What is left of 1 is known only up to rounding, so the bound is never 0: a choice
+    that is unlikely is not impossible. A listed probability of 0 is some server's way of not telling: the same.
 
     Args:
         tokens: The likeliest first tokens.
@@ -36,15 +42,14 @@ def choice_probabilities(tokens: Sequence[TokenProbability], choices: Sequence[s
         shown = ", ".join(f"{token!r} {probability:.3g}" for token, probability in tokens[:5])
         raise ValueError(f"the token probabilities sum to {total:.3g}, which is no distribution ({shown})")
     sums = dict.fromkeys(choices, 0.0)
-    listed = set()
     for token, probability in tokens:
         text = token.strip(" \t\n\u2581\u0120")  # two tokenizers write a leading space as U+2581 and U+0120
         if text in sums:
-            listed.add(text)
             sums[text] += probability
     mass = math.fsum(sums.values())
-    bound = max(0.0, min(1 - total, *(probability for _token, probability in tokens)))
-    unlisted = set(choices) - listed
+    left = max(abs(1 - total), _RESOLUTION)  # a sum above 1 is rounded by at least so much
+    bound = min([left, *(probability for _token, probability in tokens if probability > 0)])
+    unlisted = [choice for choice, probability in sums.items() if probability <= 0]
     if mass <= 0 or (unlisted and bound > 0.01 * mass):
         return (1 / len(choices),) * len(choices), 0.0
     sums |= dict.fromkeys(unlisted, bound)

@@ -374,6 +374,16 @@ def test_choice_probabilities() -> None:
     # B may be as likely as 0.4, so the list says nothing of which is likelier; nor does one without letters.
     assert choice_probabilities([TokenProbability("A", 0.6)], ("A", "B")) == ((0.5, 0.5), 0)
     assert choice_probabilities([TokenProbability("The", 0.9)], ("A", "B", "C", "D")) == ((0.25,) * 4, 0)
+    # None of these is told: the other letter may have what a float32 sum near 1 hides, or what other tokens have.
+    for rest in ((), (TokenProbability("B", 0.0),), (TokenProbability("The", 0.0), TokenProbability("B", 0.0))):
+        (likely, unlikely), mass = choice_probabilities([TokenProbability("A", 1.0), *rest], ("A", "B"))
+        assert (likely, unlikely, mass) == pytest.approx((1 - 2**-24, 2**-24, 1), rel=1e-9)
+    others = [TokenProbability(f"word{index}", 5.3e-8) for index in range(19)]
+    assert choice_probabilities([TokenProbability("A", 0.999999), *others], ("A", "B"))[0][1] == pytest.approx(5.3e-8)
+    # A sum of 1.002 is rounded by 0.002 or more, so B may have as much as the least likely token shown.
+    rounded = [TokenProbability("A", 0.999), TokenProbability("a", 0.003)]
+    assert choice_probabilities(rounded, ("A", "B"))[0][1] == pytest.approx(0.002 / 1.001, rel=1e-6)
+    assert choice_probabilities([TokenProbability("A", 0.0)] * 2, ("A", "B")) == ((0.5, 0.5), 0)
     for broken in ([], [TokenProbability("A", math.nan)]):
         with pytest.raises(ValueError, match="no distribution"):
             choice_probabilities(broken, ("A", "B"))
