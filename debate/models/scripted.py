@@ -26,7 +26,7 @@ class ScriptedModel:
     Args:
         reply: A list of replies, indexed by ``draw.sample + draw.attempt`` modulo its length, or a function of the
             messages and the draw.
-        choose: A function of the messages and the choices; its values sum to at most 1, the sum is the mass.
+        choose: A function of the messages and the choices; its values sum to at most 1, the sum is the mass (may be 0).
         score: A function of the messages and one continuation.
         name: The model's name.
         capabilities: What it claims to be able to do.
@@ -69,7 +69,8 @@ class ScriptedModel:
         """Follow the script."""
         values = self._choose(messages, choices)
         mass = sum(values)
-        return Choice(tuple(value / mass for value in values), mass, Usage(self.count_tokens(messages), 1))
+        shares = tuple(value / mass if mass > 0 else 1 / len(values) for value in values)
+        return Choice(shares, mass, Usage(self.count_tokens(messages), 1))
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:
         """Follow the script."""
