@@ -27,11 +27,22 @@ class Accuracy:
     combined: Interval | None
 
 
-def accuracy(recorded: Sequence[Recorded]) -> Accuracy:
-    """Measure accuracy; unparsed verdicts and questions without gold answer are left out, failed debates too.
+def final_verdicts(item: Recorded) -> tuple[Verdict, ...]:
+    """Return the verdicts that count: those on the whole of a debate that was finished, none given midway.
 
     Args:
-        recorded: Debates with one judge's final verdicts.
+        item: A debate with verdicts of all judges, orders and rounds.
+    """
+    if item.debate.failed is not None:
+        return ()
+    return tuple(verdict for verdict in item.verdicts if verdict.round is None)
+
+
+def accuracy(recorded: Sequence[Recorded]) -> Accuracy:
+    """Measure accuracy over final verdicts; those unparsed or on questions without a gold answer are left out.
+
+    Args:
+        recorded: Debates with one judge's verdicts; those that failed, and verdicts given midway, are left out.
 
     Returns:
         Accuracy with 95 % intervals robust by story; None where there is nothing to measure.
@@ -41,14 +52,15 @@ def accuracy(recorded: Sequence[Recorded]) -> Accuracy:
     both: list[tuple[float, str]] = []
     for item in recorded:
         question = item.debate.transcript.question
-        if question.gold is None or not item.verdicts:
+        verdicts = final_verdicts(item)
+        if question.gold is None:
             continue
-        for verdict in item.verdicts:
+        for verdict in verdicts:
             if verdict.probabilities is not None:
                 right = points(verdict.probabilities[question.gold])
                 single.append((right, question.story_id))
                 by_place[min(verdict.order.index(question.gold), 1)].append((right, question.story_id))
-        mean = combine(item.verdicts)
+        mean = combine(verdicts)
         if mean is not None:
             both.append((points(mean[question.gold]), question.story_id))
     return Accuracy(_mean(single), _mean(by_place[0]), _mean(by_place[1]), _mean(both))
@@ -61,11 +73,11 @@ def _mean(rows: Sequence[tuple[float, str]]) -> Interval | None:
 
 
 def unparsed(recorded: Sequence[Recorded]) -> list[Verdict]:
-    """Return the verdicts that named no answer."""
-    return [verdict for item in recorded for verdict in item.verdicts if verdict.probabilities is None]
+    """Return the final verdicts that named no answer."""
+    return [verdict for item in recorded for verdict in final_verdicts(item) if verdict.probabilities is None]
 
 
 def mean_mass(recorded: Sequence[Recorded]) -> float | None:
-    """Mean probability that the judge's choice tokens held, where it is known: near 1 for a judge that understood."""
-    masses = [verdict.mass for item in recorded for verdict in item.verdicts if verdict.mass is not None]
+    """Mean probability that the choice tokens held at final verdicts, where known: near 1 if the judge understood."""
+    masses = [verdict.mass for item in recorded for verdict in final_verdicts(item) if verdict.mass is not None]
     return sum(masses) / len(masses) if masses else None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from debate.metrics.accuracy import final_verdicts
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.record import Recorded
 from debate.verdict import points
@@ -33,7 +34,7 @@ def position_bias(recorded: Sequence[Recorded]) -> PositionBias | None:
     """Measure position bias over debates with two parsed final verdicts, one in each order.
 
     Args:
-        recorded: Debates with one judge's verdicts.
+        recorded: Debates with one judge's verdicts; those that failed, and verdicts given midway, are left out.
 
     Returns:
         The bias with 95 % intervals robust by story, or None where no debate was judged in both orders.
@@ -41,8 +42,9 @@ def position_bias(recorded: Sequence[Recorded]) -> PositionBias | None:
     pairs: list[tuple[float, float]] = []
     stories: list[str] = []
     for item in recorded:
-        first = [v.probabilities[0] for v in item.verdicts if v.probabilities is not None and v.order[0] == 0]
-        second = [v.probabilities[0] for v in item.verdicts if v.probabilities is not None and v.order[0] == 1]
+        verdicts = final_verdicts(item)
+        first = [v.probabilities[0] for v in verdicts if v.probabilities is not None and v.order[0] == 0]
+        second = [v.probabilities[0] for v in verdicts if v.probabilities is not None and v.order[0] == 1]
         if len(first) != 1 or len(second) != 1:
             continue
         pairs.append((first[0], second[0]))

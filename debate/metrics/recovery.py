@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from debate.metrics.accuracy import final_verdicts
 from debate.metrics.intervals import Interval, t_quantile
 from debate.record import Recorded
 from debate.verdict import points
@@ -81,8 +82,8 @@ def _rows(recorded: Sequence[Recorded]) -> list[tuple[float, str, str]]:
     """Score, story and question of each parsed final verdict on a question with a gold answer."""
     return [
         (points(verdict.probabilities[question.gold]), question.story_id, question.id)
-        for question, verdicts in ((item.debate.transcript.question, item.verdicts) for item in recorded)
+        for question, verdicts in ((item.debate.transcript.question, final_verdicts(item)) for item in recorded)
         if question.gold is not None
         for verdict in verdicts
-        if verdict.probabilities is not None and verdict.round is None
+        if verdict.probabilities is not None
     ]

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from debate.metrics.accuracy import accuracy, mean_mass, unparsed
+from debate.metrics.bias import position_bias
+from debate.metrics.recovery import gap_recovered
 from debate.metrics.speeches import speech_figures
 from debate.question import Question
 from debate.quotes import Argument, parse_argument
@@ -102,3 +106,30 @@ def test_speech_figures_by_hand() -> None:
     none = speech_figures(turns[1:])
     assert none is not None
     assert none.verified is None
+
+
+def test_failed_debates_and_verdicts_given_midway_do_not_count() -> None:
+    whole = debate((0.9, 0.1), (0.1, 0.9), mass=0.8)
+    wrong, lost = Verdict("j", (0, 1), (0.0, 1.0), 0.1, round=1), Verdict("j", (0, 1), None, 0.1, unparsed="x", round=0)
+    midway = replace(whole, verdicts=(lost, wrong, *whole.verdicts))
+    failed = [
+        replace(item, debate=replace(item.debate, failed="the model failed"))
+        for item in (debate((0.1, 0.9), (0.9, 0.1), mass=0.1), debate(None, None))
+    ]
+    recorded = [whole, midway, *failed]
+    assert values(recorded) == [1.0, 1.0, 1.0, 1.0]
+    found = accuracy(recorded)
+    assert found.single is not None
+    assert found.combined is not None
+    assert (found.single.n, found.combined.n) == (4, 2)
+    assert unparsed(recorded) == []
+    assert mean_mass(recorded) == pytest.approx(0.8)
+    bias = position_bias(recorded)
+    assert bias is not None
+    assert (bias.flip_rate.n, bias.flip_rate.value) == (2, 0.0)
+    blind = [debate((0.1, 0.9), (0.9, 0.1))]
+    gap = gap_recovered(recorded, [*blind, *failed], [*blind, whole])
+    assert gap is not None
+    assert (gap.value, gap.n) == (2.0, 4)  # blind 0, expert 1/2, debates 1
+    assert values([failed[0]]) == [None] * 4
+    assert position_bias(failed) is None
