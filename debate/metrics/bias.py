@@ -11,6 +11,9 @@ from debate.metrics.intervals import Interval, cluster_mean
 from debate.record import Recorded
 from debate.verdict import points
 
+#: Where log-odds are clipped, as in best-of-N: beyond it, probabilities differ by rounding only.
+MAX_LOG_ODDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
@@ -21,13 +24,16 @@ class PositionBias:
 
     Attributes:
         flip_rate: Share of debates whose two orders name different answers; a tie names none.
-        shift: Mean over debates of [logit p(answer 0 shown first) - logit p(answer 0 shown second)] / 2, in nats;
-            above 0 the first place is favoured. None where a probability is exactly 0 or 1, which has no log-odds: of
-            a judge that only names answers, all there is to know is how often it flips.
+        shift: Mean over debates of [logit p(answer 0 shown first) - logit p(answer 0 shown second)] / 2, in nats, the
+            log-odds clipped to ±10; above 0 the first place is favoured. None where every probability is exactly 0 or
+            1: of a judge that only names answers, all there is to know is how often it flips.
+        clipped: Verdicts whose log-odds were clipped, of two a debate; where they are many, the shift says more of the
+            clipping than of the judge.
     """
 
     flip_rate: Interval
     shift: Interval | None
+    clipped: int = 0
 
 
 def position_bias(recorded: Sequence[Recorded]) -> PositionBias | None:
@@ -52,12 +58,20 @@ def position_bias(recorded: Sequence[Recorded]) -> PositionBias | None:
     if not pairs:
         return None
     flips = [float({points(first), points(second)} == {0.0, 1.0}) for first, second in pairs]
+    odds = [(_log_odds(first), _log_odds(second)) for first, second in pairs]
     shift = None
-    if all(0 < probability < 1 for pair in pairs for probability in pair):
-        shifts = [(_logit(first) - _logit(second)) / 2 for first, second in pairs]
+    if any(0 < probability < 1 for pair in pairs for probability in pair):
+        shifts = [(_clip(first) - _clip(second)) / 2 for first, second in odds]
         shift = cluster_mean(shifts, stories, bounds=(-math.inf, math.inf))
-    return PositionBias(cluster_mean(flips, stories, bounds=(0.0, 1.0)), shift)
+    clipped = sum(abs(value) > MAX_LOG_ODDS for pair in odds for value in pair)
+    return PositionBias(cluster_mean(flips, stories, bounds=(0.0, 1.0)), shift, clipped)
 
 
-def _logit(probability: float) -> float:
+def _log_odds(probability: float) -> float:
+    if probability in {0.0, 1.0}:
+        return math.copysign(math.inf, probability - 0.5)
     return math.log(probability / (1 - probability))
+
+
+def _clip(log_odds: float) -> float:
+    return max(-MAX_LOG_ODDS, min(MAX_LOG_ODDS, log_odds))

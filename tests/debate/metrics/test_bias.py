@@ -59,13 +59,39 @@ def test_by_hand() -> None:
     assert found.shift.value == pytest.approx(sum(shifts) / 2)
 
 
-@pytest.mark.parametrize("shown", [((1.0, 0.0), (1.0, 0.0)), ((0.9, 0.1), (0.0, 1.0))])
-def test_a_certain_verdict_has_no_log_odds(shown: tuple[tuple[float, float], tuple[float, float]]) -> None:
-    # One of them would make the mean over all debates what the clipping makes of it.
-    found = position_bias([debate(*shown), debate((0.9, 0.1), (0.4, 0.6))])
+@pytest.mark.parametrize(
+    ("shown", "shift"),
+    [
+        (((1.0, 0.0), (1.0, 0.0)), 10.0),  # A for certain, whatever is there
+        (((0.9, 0.1), (0.0, 1.0)), (logit(0.9) - 10) / 2),
+        (((1e-30, 1.0), (1.0, 1e-30)), 0.0),  # answer 1 for certain, wherever it is
+        (((1 - 1e-9, 1e-9), (1.0, 0.0)), 10.0),
+    ],
+)
+def test_certain_verdicts_are_clipped(shown: tuple[tuple[float, float], tuple[float, float]], shift: float) -> None:
+    found = position_bias([debate(*shown, story="a"), debate((0.8, 0.2), (0.4, 0.6), story="b")])
+    assert found is not None
+    assert found.shift is not None
+    assert found.shift.value == pytest.approx((shift + (logit(0.8) - logit(0.6)) / 2) / 2)
+    assert found.clipped == sum(abs(pair[0] - 0.5) > 0.49 for pair in shown)
+
+
+def test_one_certain_verdict_of_many_hardly_moves_the_shift() -> None:
+    others = [debate((0.6, 0.4), (0.6, 0.4), story=f"s{index}") for index in range(99)]
+    plain, with_one = position_bias(others), position_bias([*others, debate((1.0, 0.0), (0.0, 1.0), story="z")])
+    assert plain is not None
+    assert with_one is not None
+    assert plain.shift is not None
+    assert with_one.shift is not None
+    assert with_one.shift.value == pytest.approx(0.99 * plain.shift.value)
+    assert (plain.clipped, with_one.clipped) == (0, 2)
+
+
+def test_a_judge_that_only_names_answers_has_no_log_odds() -> None:
+    found = position_bias([debate((1.0, 0.0), (1.0, 0.0)), debate((1.0, 0.0), (0.0, 1.0))])
     assert found is not None
     assert found.shift is None
-    assert found.flip_rate.value == (0.5 if shown[0][0] == 1.0 else 0.0)
+    assert found.flip_rate.value == 0.5
 
 
 @pytest.mark.parametrize("other", [(0.9, 0.1), (0.1, 0.9), (0.5, 0.5)])
