@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-
 # Servers compute in float32, where a sum of probabilities near 1 is not told finer than this.
 _RESOLUTION = 2.0**-24
 

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -31,7 +32,11 @@ class CapabilitiesConfig(Config):
     n: bool | None = Field(None, description="several samples in one request")
     system_role: bool | None = Field(None, description="takes a system message")
     temperature: bool | None = Field(None, description="takes temperature and top_p")
-    reasoning: bool | None = Field(None, description="spends hidden reasoning tokens")
+    reasoning: bool | None = Field(
+        None,
+        description="spends hidden reasoning tokens: gives no logprobs, and takes a temperature only if that is "
+        "declared too",
+    )
     context: int | None = Field(None, ge=1, description="longest prompt plus reply, in tokens")
 
 
@@ -80,6 +85,8 @@ class ModelConfig(Config):
                 f"model {self.name!r} knows what it can do; leave {', '.join(declared)} out of its capabilities, which "
                 "are for models behind a server"
             )
+        if kind == "remote":
+            _check_capabilities(self)
         return self
 
     @property
@@ -193,10 +200,34 @@ def check_access(config: ModelConfig) -> None:
 
 
 def capabilities_of(config: ModelConfig) -> Capabilities:
-    """Return what a remote model can do: what is known of it, then what the configuration declares."""
+    """Return what a remote model can do: what is known of it, then what the configuration declares.
+
+    A model that is declared to reason gives no log-probabilities, and takes no temperature unless that is declared too.
+    """
     declared = {name: value for name, value in config.capabilities.model_dump().items() if value is not None}
     known = known_capabilities(config.name)
-    return Capabilities(**({name: getattr(known, name) for name in Capabilities.__dataclass_fields__} | declared))
+    implied = {"logprobs": False, "temperature": False} if declared.get("reasoning") else {}
+    return replace(known, **(implied | declared))
+
+
+def _check_capabilities(config: ModelConfig) -> None:
+    """Refuse declarations that cannot be true together.
+
+    A server may well report log-probabilities of a model that reasons, but of the first token of its thinking, which is
+    no answer letter. A temperature is refused by OpenAI's reasoning models only; others may take one.
+    """
+    able = capabilities_of(config)
+    where = f"model {config.name!r} spends hidden reasoning tokens"
+    if able.reasoning and able.logprobs:
+        raise ValueError(
+            f"{where}, so the probabilities of its first token are not those of its answer; leave logprobs out of its "
+            "capabilities (a letter judge becomes a vote), or declare reasoning: false if it does not think"
+        )
+    if able.reasoning and able.temperature and known_capabilities(config.name).reasoning:
+        raise ValueError(
+            f"{where} and refuses a temperature; leave temperature out of its capabilities, or declare reasoning: "
+            "false if it does not think"
+        )
 
 
 def _base_url(config: ModelConfig) -> str:

@@ -221,8 +221,8 @@ class RemoteModel:
             options["max_tokens"] = sampling.max_tokens
             if sampling.stop:
                 options["stop"] = list(sampling.stop[:_MOST_STOPS])
-            if self.capabilities.temperature:
-                options |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
+        if self.capabilities.temperature:
+            options |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
         if n > 1:
             options["n"] = n
         response = await self._complete(messages, options)

@@ -13,13 +13,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from debate.agents.judge import JudgeConfig, build_judge
 from debate.config import digest, results_tree
 from debate.errors import ConfigError, ModelError
 from debate.models.base import Draw, Message, Sampling
 from debate.models.limits import Budget, Meter
-from debate.models.load import ModelConfig, Models, TokenCounter, check_access, open_model
+from debate.models.load import ModelConfig, Models, TokenCounter, capabilities_of, check_access, open_model
 from debate.models.remote import RemoteModel
+from debate.prompts import Prompts
 from debate.store import Store
 from tests.servers import ChatServer, running_chat_server
 
@@ -114,6 +117,42 @@ async def test_the_room_for_reasoning_is_configured(server: ChatServer) -> None:
         assert server.report()["last"]["o3"]["max_completion_tokens"] == 50 + room
         digests.add(digest(results_tree(config)))
     assert len(digests) == 2
+
+
+@pytest.mark.parametrize("declared", [{}, {"temperature": True}, {"temperature": False, "logprobs": False}])
+async def test_a_model_that_is_declared_to_reason_is_asked_as_such(
+    server: ChatServer, declared: dict[str, bool]
+) -> None:
+    config = ModelConfig.model_validate({"name": "openai/own", "capabilities": {"reasoning": True, **declared}})
+    temperature = declared.get("temperature", False)
+    able = capabilities_of(config)
+    assert (able.reasoning, able.logprobs, able.temperature) == (True, False, temperature)
+    model = open_model(config)
+    await model.sample(PROMPT, draws=[Draw()], sampling=Sampling(50, 0.3, 0.9))
+    judge = build_judge(JudgeConfig(model=config), model, Prompts())
+    assert judge.name == "openai/own (letter) by vote of 5"
+    await model.close()
+    sent = server.report()["last"]["own"]
+    assert sent["max_completion_tokens"] == 50 + 8192
+    assert {key: sent[key] for key in ("temperature", "top_p") if key in sent} == (
+        {"temperature": 0.3, "top_p": 0.9} if temperature else {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "capabilities", "words"),
+    [
+        ("openai/own", {"reasoning": True, "logprobs": True}, "leave logprobs out"),
+        ("openai/o3", {"logprobs": True}, "leave logprobs out"),
+        ("openai/o3", {"temperature": True}, "leave temperature out"),
+    ],
+)
+def test_declarations_that_contradict_each_other_are_refused(
+    name: str, capabilities: dict[str, bool], words: str
+) -> None:
+    with pytest.raises(ValidationError, match=f"{name}.*spends hidden reasoning tokens.*{words}"):
+        ModelConfig.model_validate({"name": name, "capabilities": capabilities})
+    ModelConfig.model_validate({"name": name, "capabilities": capabilities | {"reasoning": False}})
 
 
 @pytest.mark.parametrize("device", ["tpu9", "meta", "cuda:99"])
