@@ -10,15 +10,21 @@ from pydantic import Field
 from debate.agents.debater import Speech, split_thinking
 from debate.agents.judge import ask_judge
 from debate.config import Config
-from debate.models.base import Draw, Model, Sampling
+from debate.models.base import Completion, Draw, Model, Sampling
 from debate.models.load import ModelField
 from debate.prompts import Prompts
 from debate.quotes import Argument, Quote, parse_argument
-from debate.sentences import cut_at_sentence, sentence_spans
+from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
 
-_LABEL = re.compile(r"^\W*(?:judge|question)\b[^:\n]{0,30}:\s*", re.IGNORECASE)
+# "Judge:", "**Question 2:**", "Question for Debater A:". Whom it is for is kept: in a debate it may be one of two.
+_LABEL = re.compile(
+    r"[\W_]*(?:(?:the|my)\s+)?(?:judge(?:['’]s\s+question)?|question)(?:\s*\d{1,2})?"
+    r"(?:\s*\(?(?:(?:for|to)\s+)?(?P<whom>(?:debater|consultant)\s+[AB]|both\s+debaters|the\s+consultant)\)?)?"
+    r"\s*:[\s*_]*",
+    re.IGNORECASE,
+)
 
 
 class QuestionerConfig(Config):
@@ -86,26 +92,36 @@ class ModelQuestioner:
         for attempt in range(config.max_attempts):
             draws = [draw._replace(attempt=draw.attempt + attempt)]
             (completion,) = await self._model.sample(messages, draws=draws, sampling=sampling)
-            candidates.append(read_question(completion.text, config.max_words))
+            candidates.append(read_question(completion, config.max_words))
             if candidates[-1].valid:
                 break
-        return Speech(tuple(candidates), len(candidates) - 1)
+        # Half a question, which is not valid, still says more than none.
+        chosen = max(range(len(candidates)), key=lambda at: (candidates[at].valid, candidates[at].argument.words > 0))
+        return Speech(tuple(candidates), chosen)
 
 
-def read_question(reply: str, max_words: int) -> Candidate:
+def read_question(reply: Completion, max_words: int) -> Candidate:
     """Read what the judge says from a reply: outside its thinking, without a label before it, up to its first question.
+
+    Of a label, such as "Question for Debater A:", only whom it is for is kept.
 
     Args:
         reply: The model's reply.
         max_words: Most words; what is longer is cut at a sentence end.
 
     Returns:
-        The candidate, its names as of a speaker in seat A, with a flaw if it says nothing.
+        The candidate, its names as of a speaker in seat A, with a flaw if it says nothing or breaks off.
     """
-    said, thinking = split_thinking(reply)
-    text = _LABEL.sub("", " ".join(said.split()))
+    said, thinking = split_thinking(reply.text)
+    text = " ".join(said.split())
+    label = _LABEL.match(text)
+    if label:
+        text = (f"{label['whom']}: " if label["whom"] else "") + text[label.end() :]
     asked = next((end for _, end in sentence_spans(text) if text[:end].rstrip("\"'”’").endswith("?")), len(text))
-    text = cut_at_sentence(text[:asked], max_words)
-    parsed = parse_argument(text, None, seat="A")
-    spans = tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in parsed.spans)
-    return Candidate(reply, Argument(spans), thinking, () if parsed.words else ("it asks nothing",))
+    cut = cut_at_sentence(text[:asked], max_words)
+    parsed = parse_argument(cut, None, seat="A")
+    argument = Argument(tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in parsed.spans))
+    if not any(character.isalnum() for character in argument.plain()):
+        return Candidate(reply.text, Argument(()), thinking, ("it asks nothing",))
+    broken = (len(cut) < asked or reply.finish == "length") and not is_ended(cut)
+    return Candidate(reply.text, argument, thinking, ("breaks off",) if broken else ())
