@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from debate.agents.render import show_answers, show_turns
 from debate.models.base import Completion, Draw, Model, Sampling
 from debate.prompts import Prompts
-from debate.quotes import Argument, Name, Quote, extract_argument, parse_argument
+from debate.quotes import Argument, Name, Quote, extract_argument, parse_argument, story_index, verify
 from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
@@ -73,7 +73,7 @@ class Limits:
     Attributes:
         min_words: Fewest words.
         max_words: Most words.
-        min_quotes: Fewest quotes, verified or not.
+        min_quotes: Fewest quotes that hold a word, verified or not.
         max_attempts: How often invalid candidates are sampled again, the first time included.
     """
 
@@ -85,7 +85,7 @@ class Limits:
     def flaws(self, argument: Argument) -> tuple[str, ...]:
         """Say why an argument is outside the limits; empty if it is not."""
         found = []
-        words, quotes = argument.words, len(argument.quotes)
+        words, quotes = argument.words, _count_quotes(argument)
         if words < self.min_words:
             found.append(f"{words} words, fewer than {self.min_words}")
         if words > self.max_words:
@@ -119,14 +119,16 @@ async def sample_valid(make: Make, draw: Draw, n: int, limits: Limits) -> tuple[
     return tuple(candidates)
 
 
-def speak(candidates: tuple[Candidate, ...], limits: Limits) -> Speech:
+def speak(candidates: tuple[Candidate, ...], limits: Limits, story: str | None = None) -> Speech:
     """Choose the first valid candidate; without one, cut the best invalid one at a sentence end.
 
-    The cut candidate is appended, with the flaws of the one it was made from, so what was sampled stays as it was.
+    That is one that is too long, or that breaks off within its last sentence. What is cut is appended, with the flaws
+    of the candidate it was made from, so what was sampled stays as it was.
 
     Args:
         candidates: At least one.
         limits: The words allowed.
+        story: What a quote that must be cut is verified against.
 
     Returns:
         The speech.
@@ -134,19 +136,22 @@ def speak(candidates: tuple[Candidate, ...], limits: Limits) -> Speech:
     for index, candidate in enumerate(candidates):
         if candidate.valid:
             return Speech(candidates, index)
-    best = min(candidates, key=lambda candidate: (len(candidate.flaws), -len(candidate.argument.quotes)))
-    if best.argument.words <= limits.max_words:
+    best = min(candidates, key=lambda candidate: (len(candidate.flaws), -_count_quotes(candidate.argument)))
+    cut = cut_argument(best.argument, limits.max_words, story)
+    if cut == best.argument:
+        cut = trim_argument(cut)
+    if cut == best.argument:
         return Speech(candidates, candidates.index(best))
-    cut = replace(best, argument=cut_argument(best.argument, limits.max_words), flaws=(*best.flaws, "cut"))
-    return Speech((*candidates, cut), len(candidates))
+    return Speech((*candidates, replace(best, argument=cut, flaws=(*best.flaws, "cut"))), len(candidates))
 
 
-def cut_argument(argument: Argument, max_words: int) -> Argument:
-    """Cut an argument to a number of words at the end of a sentence, never inside a quote.
+def cut_argument(argument: Argument, max_words: int, story: str | None = None) -> Argument:
+    """Cut an argument to a number of words at the end of a sentence, inside a quote only if nothing stands before it.
 
     Args:
         argument: Any argument.
         max_words: Most words.
+        story: What a quote that must be cut is verified against.
 
     Returns:
         A beginning of the argument; if its first sentence alone is too long, cut inside it.
@@ -165,17 +170,53 @@ def cut_argument(argument: Argument, max_words: int) -> Argument:
             ends = [end for _, end in sentence_spans(span) if len(span[:end].split()) <= room]
             if ends or not kept:
                 kept.append(cut_at_sentence(span, room))
+        elif isinstance(span, Quote) and not _whole_sentences(kept):
+            begun = cut_at_sentence(span.text, room)
+            return Argument((*kept, verify(begun, story_index(story or "")))) if begun else Argument(tuple(kept))
         break
     # What leads into something that was cut off ("The story says:", "Debater A") goes too.
-    while kept and not isinstance(last := kept[-1], Quote):
-        ends = [end for _, end in sentence_spans(last) if is_ended(last[:end])] if isinstance(last, str) else []
-        if ends and isinstance(last, str):
-            kept[-1] = last[: ends[-1]]
+    whole = _whole_sentences(kept) or kept[:1]
+    return Argument(tuple(span for span in whole if span))
+
+
+def trim_argument(argument: Argument) -> Argument:
+    """Take off a last sentence that breaks off, as where a reply ran into its limit.
+
+    Args:
+        argument: Any argument.
+
+    Returns:
+        Its whole sentences; the argument itself where it ends as a sentence or a quote does, or has no whole sentence.
+    """
+    last = next((span for span in reversed(argument.spans) if not isinstance(span, str) or span.strip()), "")
+    if _holds_word(last) if isinstance(last, Quote) else isinstance(last, str) and is_ended(last):
+        return argument
+    whole = _whole_sentences(argument.spans)
+    return Argument(tuple(whole)) if whole else argument
+
+
+def _whole_sentences(spans: Sequence[str | Quote | Name]) -> list[str | Quote | Name]:
+    """Return what stands up to the last end of a sentence or of a quote that holds a word; maybe nothing."""
+    kept = list(spans)
+    while kept:
+        last = kept[-1]
+        if isinstance(last, Quote) and _holds_word(last):
             break
-        if len(kept) == 1:  # its first sentence alone is too long
-            break
+        if isinstance(last, str):
+            ends = [end for _, end in sentence_spans(last) if is_ended(last[:end])]
+            if ends:
+                kept[-1] = last[: ends[-1]]
+                break
         kept.pop()
-    return Argument(tuple(span for span in kept if span))
+    return kept
+
+
+def _count_quotes(argument: Argument) -> int:
+    return sum(map(_holds_word, argument.quotes))
+
+
+def _holds_word(quote: Quote) -> bool:
+    return any(map(str.isalnum, quote.text))
 
 
 class FreeDebater:
@@ -220,7 +261,7 @@ class FreeDebater:
 
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""
-        return speak(await self.candidates(view, draw, 1), self._limits)
+        return speak(await self.candidates(view, draw, 1), self._limits, view.story)
 
 
 def task_for(view: View, prompts: Prompts) -> str:

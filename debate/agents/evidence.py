@@ -270,7 +270,7 @@ class EvidenceFirstDebater:
 
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""
-        return speak(await self.candidates(view, draw, 1), self._limits)
+        return speak(await self.candidates(view, draw, 1), self._limits, view.story)
 
     def _ask_for_text(self, view: View, quotes: Sequence[Quote]) -> list[Message]:
         """Ask for a sentence on the first quote where there is room for no more, else for an argument around all."""

@@ -58,4 +58,4 @@ class ExtractiveDebater:
 
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""
-        return speak(await self.candidates(view, draw, 1), self._limits)
+        return speak(await self.candidates(view, draw, 1), self._limits, view.story)

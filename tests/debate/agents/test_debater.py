@@ -22,7 +22,8 @@ GOOD = "<argument>It was her: <quote>Ana shut the gate at noon.</quote></argumen
 
 
 def argument(words: int, quotes: int = 0) -> Argument:
-    return Argument((" ".join(["w"] * words), *([Quote("", verified=False)] * quotes)))
+    quoted: list[str | Quote] = [" ", Quote("w", verified=False)]
+    return Argument((" ".join(["w"] * (words - quotes)), *(quoted * quotes)))
 
 
 def candidate(text: str, *flaws: str) -> Candidate:
@@ -89,6 +90,51 @@ def test_the_best_invalid_candidate_is_cut_at_a_sentence_end() -> None:
     assert spoken.argument.render() == "She did it. <v_quote>Ana shut the gate at noon.</v_quote>"
 
 
+@pytest.mark.parametrize("quote", ["<quote></quote>", "<quote> </quote>", "<quote>…</quote>", '<quote>"."</quote>'])
+def test_a_quote_without_a_word_is_none(quote: str) -> None:
+    found = read(f"<argument>She did it, as anybody can see. {quote}</argument>")
+    assert found.flaws == ("0 quotes, fewer than 1",)
+    candidates = (found, candidate("<quote>Ana shut</quote>", "bad"))
+    assert speak(candidates, LIMITS) == (candidates, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("It was her. Nobody else was there and the", "It was her."),
+        ("It was her. <quote>Ana shut the", "It was her."),
+        ("It was her. As Debater B", "It was her."),
+        ("It was <quote>her</quote> and so", "It was <u_quote>her</u_quote>"),
+        ("It was her. It says: <quote></quote>", "It was her."),
+        ("It was her", "It was her"),  # nothing would be left
+        ("It was her.\n", "It was her.\n"),
+        ("It was <quote>her</quote>", "It was <u_quote>her</u_quote>"),
+        ("", ""),
+    ],
+)
+def test_an_invalid_candidate_that_breaks_off_ends_with_its_last_whole_sentence(text: str, spoken: str) -> None:
+    found = Candidate(text, parse_argument(text, STORY, seat="A"), "", ("bad",))
+    speech = speak((found,), LIMITS, STORY)
+    chosen = speech.candidates[speech.chosen]
+    assert speech.candidates[0] == found
+    assert chosen.argument.render("A") == spoken
+    assert chosen.flaws == (("bad", "cut") if chosen.argument != found.argument else ("bad",))
+
+
+def test_a_quote_too_long_for_a_whole_speech_is_cut_at_a_sentence_end_and_verified_again() -> None:
+    story = "Ana shut the gate. The dog slept on. " + "Nobody came by that day at all and so on. " * 3
+    for lead in ("", "It says: "):
+        speech = speak((candidate(f"{lead}<quote>{story}</quote> That proves it.", "long"),), LIMITS, story)
+        spoken = speech.candidates[speech.chosen]
+        assert spoken.argument.render() == f"{lead}<v_quote>Ana shut the gate. The dog slept on.</v_quote>"
+        assert spoken.argument.quotes[0].span == (0, 36)
+        assert spoken.flaws == ("long", "cut")
+    false = speak((candidate("<quote>" + "She lied. " * 20 + "</quote>", "long"),), LIMITS, story)
+    assert false.candidates[1].argument.render() == f"<u_quote>{' '.join(['She lied.'] * 6)}</u_quote>"
+    first = cut_argument(parse_argument("<quote>Nobody came by that day at all and so on.</quote>", story), 5, story)
+    assert first.render() == "<v_quote>Nobody came by that day</v_quote>"
+
+
 def test_a_short_invalid_candidate_stays_as_it_is() -> None:
     candidates = (candidate("x", "a", "b"), candidate("y", "a"), candidate("<quote>z</quote>", "a"))
     assert speak(candidates, LIMITS) == (candidates, 2)  # of equal flaws, the one with more quotes
@@ -120,11 +166,15 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=12), st.integers(1, 30))
-def test_a_cut_keeps_to_the_words_and_never_cuts_a_quote(spans: list[str | Quote | Name], words: int) -> None:
+def test_a_cut_keeps_to_the_words_and_cuts_no_quote_but_a_first_one(
+    spans: list[str | Quote | Name], words: int
+) -> None:
     whole = Argument(tuple(spans))
     cut = cut_argument(whole, words)
     assert cut.words <= words
-    assert cut.quotes == whole.quotes[: len(cut.quotes)]
+    *others, last = cut.quotes or [None]
+    assert tuple(others) == whole.quotes[: len(others)]
+    assert last is None or last == whole.quotes[len(others)] or (not others and cut.spans[-1] == last)
     assert whole.plain().startswith(cut.plain())
     if whole.words <= words:
         assert cut == whole
