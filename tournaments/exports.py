@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from debate.config import digest
 from debate.run_folder import RunFolder
 from tournaments.ladder import Standings
-from tournaments.ratings import Ratings
+
+HEAD = ("player", "elo", "low", "high", "status")
 
 
 def export_ratings(run: RunFolder, standings: Standings) -> None:
@@ -21,7 +22,17 @@ def export_ratings(run: RunFolder, standings: Standings) -> None:
     # Other outcomes make other ratings: after debates that failed are held again, for one.
     key = digest([dataclasses.astuple(outcome) for outcome in standings.outcomes])
     asyncio.run(run.store.put("ratings", key, json.dumps(_ratings(standings), ensure_ascii=False)))
-    run.write_text("ratings.csv", _ratings_csv(standings.ratings, standings.order))
+    run.write_text("ratings.csv", _csv([HEAD, *_rows(standings)]))
+
+
+def export_by_judge(run: RunFolder, found: Sequence[Standings]) -> None:
+    """Write ``ratings.csv`` with the ladders of several judges, a column more for the judge, and keep them all."""
+    for standings in found:
+        key = digest([standings.judge, *map(dataclasses.astuple, standings.outcomes)])
+        ratings = [{"judge": standings.judge, **row} for row in _ratings(standings)]
+        asyncio.run(run.store.put("ratings", key, json.dumps(ratings, ensure_ascii=False)))
+    rows = [(standings.judge, *row) for standings in found for row in _rows(standings)]
+    run.write_text("ratings.csv", _csv([("judge", *HEAD), *rows]))
 
 
 def _ratings(standings: Standings) -> list[dict[str, str | float | None]]:
@@ -34,11 +45,13 @@ def _ratings(standings: Standings) -> list[dict[str, str | float | None]]:
     return rows
 
 
-def _ratings_csv(ratings: Ratings, order: Sequence[str]) -> str:
+def _rows(standings: Standings) -> list[tuple[str, ...]]:
+    """The ratings, best first, as text."""
+    ratings = ((name, standings.ratings.players[name]) for name in standings.order)
+    return [(name, f"{r.elo:.4f}", f"{r.low:.4f}", f"{r.high:.4f}", r.status) for name, r in ratings]
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["player", "elo", "low", "high", "status"])
-    for name in order:
-        rating = ratings.players[name]
-        writer.writerow([name, f"{rating.elo:.4f}", f"{rating.low:.4f}", f"{rating.high:.4f}", rating.status])
+    csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

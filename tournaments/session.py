@@ -126,7 +126,13 @@ class Session:
         return asyncio.run(main())
 
     def finish(
-        self, run: RunFolder, report: Report, metrics: Mapping[str, object], recorded: Sequence[Recorded]
+        self,
+        run: RunFolder,
+        report: Report,
+        metrics: Mapping[str, object],
+        recorded: Sequence[Recorded],
+        *,
+        by_judge: Mapping[str, Sequence[Recorded]] | None = None,
     ) -> int:
         """Leave metrics and report in the run folder, print the tables, track the run, and say whether it failed.
 
@@ -135,6 +141,7 @@ class Session:
             report: What was found.
             metrics: The same as plain values.
             recorded: All debates.
+            by_judge: Debates with the verdicts of each judge that was asked, where they do not hold those alone.
 
         Returns:
             The exit code: 1 where too many verdicts are unparsed or too many debates failed.
@@ -147,7 +154,9 @@ class Session:
             print_table(table)
         sys.stdout.write(f"\nReport: {run.path / 'report.html'}\n")
         self.track(run, tables, metrics, recorded)
-        failures = check_quality(self._config, recorded)
+        failures = check_quality(self._config, recorded) if by_judge is None else []
+        for judge, items in (by_judge or {}).items():
+            failures += [f"judge {judge}: {failure}" for failure in check_quality(self._config, items)]
         for failure in failures:
             sys.stderr.write(f"{self._command}: {failure}\n")
         return 1 if failures else 0
