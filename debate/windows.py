@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -16,13 +17,15 @@ from debate.view import View
 #: Too short to pass for a quote, so no debater picks it as evidence.
 GAP = "[…]"
 _PARAGRAPH = re.compile(r"\n\s*\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[a-z0-9']+")
 
 
 def window(story: str, about: str, fits: Callable[[str], bool]) -> str:
     """Keep the paragraphs that share most words with a text, in story order, as many as fit.
 
-    A word that few paragraphs hold counts more; each place where something is left out is marked.
+    A word that few paragraphs hold counts more; each place where something is left out is marked. Of a paragraph that
+    does not fit alone the sentences take its place, and a sentence that does not is passed over.
 
     Args:
         story: The story.
@@ -30,27 +33,71 @@ def window(story: str, about: str, fits: Callable[[str], bool]) -> str:
         fits: Whether a text fits.
 
     Returns:
-        The story itself where it fits, else part of it; the empty text where no paragraph fits.
+        The story itself where it fits, else part of it: where no sentence fits, the beginning of the best one, were it
+        a word too long. Empty only for a story without text.
     """
     if fits(story):
         return story
-    paragraphs = [part.strip() for part in _PARAGRAPH.split(story) if part.strip()]
-    if len(paragraphs) < 8:  # one block of text: its sentences are the pieces
-        paragraphs = [part.strip() for part in re.split(r"(?<=[.!?])\s+", story) if part.strip()]
-    bags = [set(_WORD.findall(paragraph.lower())) for paragraph in paragraphs]
+    pieces = [part.strip() for part in _PARAGRAPH.split(story) if part.strip()]
+    if len(pieces) < 8:  # one block of text: its sentences are the pieces
+        pieces = _sentences(story)
+    too_long = math.inf  # characters of the shortest sentence known not to fit
+    while True:
+        ranked = _rank(pieces, about)
+        order = [index for index in ranked if len(pieces[index]) < too_long]
+        count = _most_that_fit(pieces, order, fits)
+        if count == len(order) or fits(_join(pieces, [order[count]])):
+            break
+        sentences = _sentences(pieces[order[count]])
+        if len(sentences) > 1:
+            pieces[order[count] : order[count] + 1] = sentences
+        else:
+            too_long = len(pieces[order[count]])
+    if count:
+        return _join(pieces, sorted(order[:count]))
+    return _beginning(pieces, ranked[0], fits) if pieces else ""
+
+
+def _sentences(text: str) -> list[str]:
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
+def _rank(pieces: list[str], about: str) -> list[int]:
+    """Order pieces by the words they share with a text, each worth less the more pieces hold it."""
+    bags = [set(_WORD.findall(piece.lower())) for piece in pieces]
     holding = Counter(word for bag in bags for word in bag)
     wanted = set(_WORD.findall(about.lower()))
-    values = [sum(1 / holding[word] for word in bag & wanted) for bag in bags]
-    order = sorted(range(len(paragraphs)), key=lambda index: (-values[index], index))
-    # The largest number of best paragraphs that fits, by bisection: counting tokens is the cost.
+    values = [sum(1 / holding[word] for word in sorted(bag & wanted)) for bag in bags]
+    return sorted(range(len(pieces)), key=lambda index: (-values[index], index))
+
+
+def _most_that_fit(pieces: list[str], order: list[int], fits: Callable[[str], bool]) -> int:
+    """How many of the best pieces fit together, by bisection: counting tokens is the cost."""
     low, high = 0, len(order)
     while low < high:
         middle = (low + high + 1) // 2
-        if fits(_join(paragraphs, sorted(order[:middle]))):
+        if fits(_join(pieces, sorted(order[:middle]))):
             low = middle
         else:
             high = middle - 1
-    return _join(paragraphs, sorted(order[:low])) if low else ""
+    return low
+
+
+def _beginning(pieces: list[str], index: int, fits: Callable[[str], bool]) -> str:
+    """As many of a piece's first words as fit, marked as such; one at the least."""
+    words = pieces[index].split()
+
+    def begun(count: int) -> str:
+        return "\n\n".join([*[GAP] * (index > 0), " ".join(words[:count]), GAP])
+
+    low, high = 0, len(words) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(begun(middle)):
+            low = middle
+        else:
+            high = middle - 1
+    return begun(low) if low else words[0]
 
 
 def _join(paragraphs: list[str], kept: list[int]) -> str:

@@ -41,8 +41,35 @@ def test_neighbours_have_no_gap_between_them() -> None:
     assert window(story, "silver key", within(18)).split("\n\n") == [PARAGRAPHS[3], PARAGRAPHS[11], GAP]
 
 
-def test_where_nothing_fits_nothing_is_kept() -> None:
-    assert window(STORY, "silver key", within(3)) == ""
+@pytest.mark.parametrize(
+    ("words", "kept"), [(6, [GAP, "Ana hid the silver", GAP]), (3, [GAP, "Ana", GAP]), (2, ["Ana"]), (0, ["Ana"])]
+)
+def test_where_no_sentence_fits_the_best_one_begins(words: int, kept: list[str]) -> None:
+    assert window(STORY, "silver key", within(words)).split("\n\n") == kept
+
+
+def test_a_story_of_one_endless_sentence_has_a_window() -> None:
+    kept = window("word " * 5000, "x", lambda text: len(text) < 100)
+    assert 90 < len(kept) < 100
+    assert kept.endswith(f"word\n\n{GAP}")
+    assert window(" \n\n ", "x", lambda text: not text) == ""
+
+
+def test_a_paragraph_too_long_to_fit_gives_way_to_its_sentences() -> None:
+    short = [f"Paragraph {number} is about the weather." for number in range(20)]
+    giant = "Nothing was heard at all. " * 150 + "Mara rang the bell. " + "Nothing was heard at all. " * 150
+    story = "\n\n".join([*short[:7], giant.strip(), *short[8:]])
+    kept = window(story, "Who rang the bell? Mara rang the bell.", within(900)).split("\n\n")
+    assert "Mara rang the bell." in kept
+    assert set(short) - {short[7]} <= set(kept)
+    assert kept[:8] == [*short[:7], GAP] or "Nothing was heard at all." in kept
+
+
+def test_a_sentence_too_long_to_fit_is_passed_over() -> None:
+    endless = "Mara rang the bell and " * 400
+    story = "\n\n".join([*PARAGRAPHS[:10], endless.strip(), *PARAGRAPHS[10:]])
+    kept = window(story, "Mara rang the bell for the silver key", within(19)).split("\n\n")
+    assert kept == [GAP, PARAGRAPHS[3], GAP, PARAGRAPHS[11], GAP]
 
 
 def test_one_block_of_text_is_windowed_by_sentences() -> None:
@@ -58,12 +85,17 @@ def test_windows_are_paragraphs_in_order_that_fit(words: list[list[str]], limit:
     paragraphs = [f"{index} {' '.join(part)}" for index, part in enumerate(words)]
     story = "\n\n".join(paragraphs)
     kept = window(story, "ana found the key", within(limit))
-    assert len(kept.split()) <= limit or kept == ""
-    pieces = kept.split("\n\n") if kept else []
+    pieces = kept.split("\n\n")
     real = [piece for piece in pieces if piece != GAP]
+    if real[0] not in paragraphs:  # no paragraph fits
+        assert not any(within(limit)(f"{GAP}\n\n{paragraph}\n\n{GAP}") for paragraph in paragraphs)
+        assert any(paragraph.startswith(real[0]) for paragraph in paragraphs)
+        assert len(kept.split()) <= limit or len(kept.split()) == 1
+        return
+    assert len(kept.split()) <= limit or kept == "0"
     indices = [paragraphs.index(piece) for piece in real]
     assert indices == sorted(set(indices))
-    if kept and kept != story:  # each place where something is missing is marked, and no other
+    if kept != story:  # each place where something is missing is marked, and no other
         expected: list[str] = []
         last = -1
         for index in indices:
