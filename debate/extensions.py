@@ -59,6 +59,8 @@ def load_extension(path: str) -> Callable[..., Any]:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{path!r} cannot be imported: {error}; write MODULE:FUNCTION, from {Path.cwd()}") from error
+    except Exception as error:  # the module is the user's own: whatever is wrong in it, this is where it shows
+        raise ConfigError(f"{path!r} cannot be imported: {type(error).__name__}: {error}; mend {module}") from error
     if not callable(found):
         raise ConfigError(f"{path!r} is a {type(found).__name__}; a function or class that makes one is needed")
     return found  # type: ignore[no-any-return]  # checked to be callable
@@ -81,7 +83,7 @@ def extension_digests(kinds: Iterable[str]) -> dict[str, str]:
     found = {}
     for path in sorted({kind for kind in kinds if is_extension(kind)}):
         load_extension(path)  # one that is not there is told of before there is a run folder
-        file = sys.modules[path.partition(":")[0]].__file__
+        file = getattr(sys.modules[path.partition(":")[0]], "__file__", None)  # what is built in has none
         if file is not None:
             found[path] = file_digest(Path(file))
     return found

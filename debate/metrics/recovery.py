@@ -19,21 +19,22 @@ def gap_recovered(
     """PGR = (accuracy - blind) / (expert - blind) (Khan et al. 2024), over single verdicts with known gold answers.
 
     The interval is Fieller's (1954) for a ratio of means, from the covariance of the three accuracies clustered by
-    story, so it allows for their being measured on the same questions. Where blind and expert are not told apart, the
-    ratio has no bounds.
+    story, so it allows for their being measured on the same questions. Where blind and expert are not told apart, or
+    the stories show no variation to measure an error by, the ratio has no bounds.
 
     Args:
         debated: Judged debates or consultancies.
-        blind: The same questions decided from the question alone; others are left out.
-        expert: The same questions decided with the story; others are left out.
+        blind: The same questions decided from the question alone; those without a verdict on a debate are left out.
+        expert: The same questions decided with the story; others are left out too.
         level: Coverage, between 0 and 1.
 
     Returns:
         The ratio with n verdicts on debates and G stories; None where one of the three has no verdict, or blind and
         expert are equally accurate.
     """
-    asked = {item.debate.transcript.question.id for item in debated}
-    groups = [_rows(debated), *([row for row in _rows(group) if row[2] in asked] for group in (blind, expert))]
+    argued = _rows(debated)
+    asked = {question for _, _, question in argued}
+    groups = [argued, *([row for row in _rows(group) if row[2] in asked] for group in (blind, expert))]
     if not all(groups):
         return None
     stories = {name: index for index, name in enumerate(dict.fromkeys(row[1] for rows in groups for row in rows))}
@@ -44,14 +45,16 @@ def gap_recovered(
         label = np.array([stories[story] for _, story, _ in rows])
         influence[k] = np.bincount(label, values - means[k], minlength=len(stories)) / len(rows)
     won, gap = means[0] - means[1], means[2] - means[1]
-    if gap == 0:
+    if abs(gap) < 1e-12:  # equal shares of other numbers of verdicts differ by rounding
         return None
     ends = (-math.inf, math.inf)
     if len(stories) > 1:
         contrasts = np.array([influence[0] - influence[1], influence[2] - influence[1]])
         covariance = contrasts @ contrasts.T * len(stories) / (len(stories) - 1)
-        t = t_quantile((1 + level) / 2, len(stories) - 1)
-        ends = fieller(won, gap, covariance, t)
+        direction = np.array([1.0, -won / gap])
+        if direction @ covariance @ direction > 1e-18:
+            t = t_quantile((1 + level) / 2, len(stories) - 1)
+            ends = fieller(won, gap, covariance, t)
     return Interval(float(won / gap), *ends, n=len(groups[0]), clusters=len(stories))
 
 
