@@ -20,7 +20,7 @@ Group = list[Recorded]
 def by_search(
     numerator: float, denominator: float, s: tuple[float, float, float], t: float
 ) -> tuple[float, float, bool]:
-    """Return the least and greatest ratio of a fine grid that the data do not refuse, and whether both ends are refused."""
+    """Return the least and greatest ratio of a grid that the data do not refuse, and whether both ends are refused."""
     grid = np.linspace(-50, 50, 2_000_001)
     error = np.sqrt(s[0] - 2 * grid * s[1] + grid**2 * s[2])
     kept = np.abs(numerator - grid * denominator) <= t * error
