@@ -12,7 +12,7 @@ from debate.quotes import Quote, Seat
 from debate.record import Debate
 from debate.report.speech import Passage, speech_html, story_html
 from debate.transcript import SEATS, Candidate, Transcript, Turn
-from debate.verdict import Verdict, combine
+from debate.verdict import Verdict, combine, points
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +224,10 @@ def _opinion(transcript: Transcript, verdict: Verdict) -> _Opinion:
 def _outcome(transcript: Transcript, for_a: float | None) -> str:
     if for_a is None:
         return "unparsed"
-    if for_a == 0.5:
+    won = points(for_a)
+    if won == 0.5:
         return "tie"
-    seat: Seat = "A" if for_a > 0.5 else "B"
+    seat: Seat = "A" if won else "B"
     gold = transcript.question.gold
     if gold is None:
         return f"for {seat}"

@@ -284,6 +284,19 @@ def test_outcomes_without_gold_name_the_seat_and_an_unparsed_order_is_a_win_for_
     assert judges(row) == [["j", None, "unparsed"]]
 
 
+def test_a_judge_that_looks_at_letters_alone_ties_whatever_it_rounds_to() -> None:
+    debate = page().debate
+    for number in range(1, 1000):
+        first = number / 1000 / (number / 1000 + 0.7)
+        verdicts = [Verdict("j", (0, 1), (first, 1 - first)), Verdict("j", (1, 0), (1 - first, first))]
+        ((_, _, outcome),) = judges(index_row(DebatePage(debate, verdicts), 1))
+        assert outcome == "tie"
+    close = Verdict("j", (0, 1), (0.5 + 1e-6, 0.5 - 1e-6))
+    assert judges(index_row(DebatePage(debate, [close]), 1))[0][2] == "wrong"
+    almost = Verdict("j", (0, 1), (0.5 + 1e-12, 0.5 - 1e-12))
+    assert judges(index_row(DebatePage(debate, [almost]), 1))[0][2] == "tie"
+
+
 def test_speeches_stand_by_seat_unless_their_order_matters() -> None:
     swapped = page(seats=(1, 0))
     talks = only_round(swapped)
