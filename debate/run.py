@@ -25,8 +25,8 @@ from debate.run_folder import RunFolder
 from debate.verdict import combine
 from debate.watching import WatchedDebater, WatchedModel, WatchedQuestioner, Watcher
 from tournaments.config import FieldConfig
-from tournaments.field import check_lengths, notes_for
-from tournaments.matches import Arena, Setup
+from tournaments.field import baseline_arenas, check_lengths, notes_for
+from tournaments.matches import Arena, Setup, baseline_setups
 from tournaments.plan import Field as PlanField
 from tournaments.plan import Plan, make_plan
 from tournaments.players import PlayerConfig, build_player
@@ -83,9 +83,8 @@ def pick(config: RunConfig) -> Question:
 
 def plan_for(config: RunConfig, question: Question) -> Plan:
     """Plan the debate."""
-    names = [player.name for player in config.players]
-    sides = 1.0 if len(set(names)) == len(names) else 2.0
-    return make_plan(PlanField(config, [question], (), 1, 0, speeches=sides, sides=sides))
+    seatings = len(build_protocol(config.protocol).seatings(question))
+    return make_plan(PlanField(config, [question], (), seatings, 0, speeches=seatings, sides=1.0))
 
 
 async def hold(
@@ -114,7 +113,7 @@ async def hold(
         model = opened.get(config.questioner_model)
         asks = ModelQuestioner(model, name=judge.name, prompts=session.prompts, config=config.protocol.questioner)
         questioner = WatchedQuestioner(asks, watcher)
-    run.keep_models(models.digests)
+    run.keep_models(models.facts)
     protocol = build_protocol(config.protocol, questioner)
     arena = Arena(protocol, debaters, judge, run.store, config.seed, asyncio.Semaphore(config.concurrency))
     names: list[str | None] = [player.name for player in config.players]
@@ -123,7 +122,17 @@ async def hold(
     watcher.heading(f"{question.text}")
     for answer, text in enumerate(question.answers):
         watcher.line(f"{text}  [{players[answer] or 'nobody speaks for it'}]")
-    return await arena.play([Setup(question, players, seats) for seats in protocol.seatings(question)])
+    recorded = []
+    for seats in protocol.seatings(question):  # one after the other, so that the speeches of two are not mingled
+        setup = Setup(question, players, seats)
+        kept = run.store.get("debates", setup.key(protocol.name)) is not None
+        (held,) = await arena.play([setup])
+        if kept:
+            watcher.transcript(held.debate.transcript)
+        recorded.append(held)
+    for silent in baseline_arenas(config, arena).values():
+        recorded += await silent.play(baseline_setups([question]))
+    return recorded
 
 
 def show_verdicts(question: Question, recorded: list[Recorded], watcher: Watcher) -> None:
@@ -131,9 +140,10 @@ def show_verdicts(question: Question, recorded: list[Recorded], watcher: Watcher
     for item in recorded:
         if item.debate.failed is not None:
             watcher.line(f"The debate failed: {item.debate.failed}", "red")
+        silent = f" without a debate ({item.debate.protocol})" if item.debate.players == (None, None) else ""
         for verdict in item.verdicts:
             first = question.answers[verdict.order[0]]
-            watcher.heading(f"Verdict of {verdict.judge}, shown first: {first}")
+            watcher.heading(f"Verdict of {verdict.judge}{silent}, shown first: {first}")
             if verdict.reasoning:
                 watcher.line(verdict.reasoning, "dim")
             if verdict.probabilities is None:
@@ -143,7 +153,7 @@ def show_verdicts(question: Question, recorded: list[Recorded], watcher: Watcher
                 watcher.line(f"{share:6.1%}  {text}")
         mean = combine(item.verdicts)
         if mean is not None:
-            watcher.heading("Both orders together")
+            watcher.heading(f"Both orders together{silent}")
             for text, share in zip(question.answers, mean, strict=True):
                 watcher.line(f"{share:6.1%}  {text}")
     if question.gold is not None:

@@ -104,29 +104,24 @@ class RunFolder:
             warnings.append(f"{path} was started by another revision of the code: {before} -> {now}")
         return RunFolder(path, Store(path / STORE), resumed=True, warnings=warnings)
 
-    def keep_models(self, digests: Mapping[str, str]) -> None:
+    def keep_models(self, models: Mapping[str, Mapping[str, str]]) -> None:
         """Write down what the run's models are, and hold that they are what they were when first opened.
 
         Args:
-            digests: What decides each open model's replies beside its name, by name.
+            models: What each open model is, by name: ``digest`` is what decides its replies, the rest is for readers.
 
         Raises:
             ConfigError: A model differs; the message names it.
             StoreError: The file cannot be read or written.
         """
-        path = self.path / MODELS
-        kept: dict[str, str] = {}
-        if path.exists():
-            try:
-                kept = dict(json.loads(path.read_text(encoding="utf-8")))
-            except (OSError, ValueError, TypeError) as error:
-                raise StoreError(f"cannot read {path}: {error}; restore it from a copy or start a new run") from error
-        for name, digest in digests.items():
-            if kept.setdefault(name, digest) != digest:
+        kept = read_models(self.path)
+        for name, facts in models.items():
+            before = kept.setdefault(name, dict(facts))
+            if before.get("digest") != facts["digest"]:
                 raise ConfigError(
                     f"model {name!r} is not what it was when {self.path} was started: its weights, device, number type "
-                    f"(dtype) or engine differ ({kept[name]} -> {digest}); resume it where they are the same, or start "
-                    "a new run"
+                    f"(dtype) or engine differ ({before.get('digest')} -> {facts['digest']}); resume it where they are "
+                    "the same, or start a new run"
                 )
         self.write_json(MODELS, kept)
         self._begun = True
@@ -176,6 +171,24 @@ def check_is_run(path: Path) -> None:
     """
     if not (path / CONFIG).is_file():
         raise ConfigError(f"{path} is no run folder ({CONFIG} is missing); start a run with --output")
+
+
+def read_models(folder: Path) -> dict[str, dict[str, str]]:
+    """Read what a run's models were, by name, as ``RunFolder.keep_models`` wrote it; nothing where it did not yet.
+
+    Args:
+        folder: The run's folder.
+
+    Raises:
+        StoreError: The file cannot be read.
+    """
+    path = folder / MODELS
+    try:
+        return {name: dict(facts) for name, facts in json.loads(path.read_text(encoding="utf-8")).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise StoreError(f"cannot read {path}: {error}; restore it from a copy or start a new run") from error
 
 
 def _changed_inputs(old: Tree, new: Tree) -> list[str]:

@@ -6,7 +6,6 @@ speeches, by the weights of its model, and by the templates that both runs know.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from pydantic import TypeAdapter
 from debate.agents.judge import JudgeConfig
 from debate.config import Config, Tree, read_tree, results_tree
 from debate.errors import ConfigError, StoreError
-from debate.run_folder import CONFIG, MODELS, RunFolder
+from debate.run_folder import CONFIG, RunFolder, read_models
 from tournaments.players import PlayerConfig, SpeechConfig
 
 CAST = "cast.json"
@@ -95,7 +94,7 @@ def cast_of(folder: Path) -> Cast:
     """
     tree = read_tree(folder / CONFIG)
     prompts = (tree.get("provenance") or {}).get("prompts") or {}
-    weights = {name: digest.partition(":")[0] for name, digest in _models(folder / MODELS).items()}
+    weights = weights_of(read_models(folder))
     speech = tree.get("speech")
     players = {
         str(player["name"]): member_of(
@@ -171,13 +170,9 @@ def read_kept(folder: Path) -> Kept | None:
         raise StoreError(f"cannot read {folder / CAST}: {error}; restore it from a copy or start a new run") from error
 
 
-def _models(path: Path) -> dict[str, str]:
-    try:
-        return {str(name): str(digest) for name, digest in json.loads(path.read_text(encoding="utf-8")).items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, AttributeError) as error:
-        raise StoreError(f"cannot read {path}: {error}; restore it from a copy") from error
+def weights_of(models: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Digests of models' weights by the models' names, from what a run wrote down of its models."""
+    return {facts.get("model", name): facts["digest"].partition(":")[0] for name, facts in models.items()}
 
 
 def _mappings(values: object) -> Iterable[Mapping[str, Any]]:

@@ -93,7 +93,7 @@ def build_arena(
     if config.questioner_model is not None:
         model = models.get(config.questioner_model)
         questioner = ModelQuestioner(model, name=judge.name, prompts=prompts, config=config.protocol.questioner)
-    run.keep_models(models.digests)
+    run.keep_models(models.facts)
     return Arena(
         protocol=build_protocol(config.protocol, questioner),
         debaters=debaters,

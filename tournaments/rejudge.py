@@ -24,7 +24,7 @@ from debate.sources import load_debates
 from debate.store import Store
 from debate.together import together
 from debate.verdict import Verdict
-from tournaments.cast import Cast, Kept, check_judge_same, member_of, read_kept, write_kept
+from tournaments.cast import Cast, Kept, check_judge_same, member_of, read_kept, weights_of, write_kept
 from tournaments.config import RejudgeConfig
 from tournaments.exports import export_by_judge
 from tournaments.field import UNTRAINED
@@ -169,7 +169,7 @@ async def ask_judges(
     """
     judges = [_build(judge, models, session.prompts) for judge in config.all_judges]
     _check_names(config.all_judges, judges, material, models, session.prompts)
-    run.keep_models(models.digests)
+    run.keep_models(models.facts)
     await copy(run.store, material.recorded)
     write_kept(run, material.kept)
     slots = asyncio.Semaphore(config.concurrency)
@@ -204,7 +204,7 @@ def _check_names(
     if len({judge.name for judge in judges}) < len(judges):
         names = ", ".join(sorted(judge.name for judge in judges))
         raise ConfigError(f"two judges have one name, of {names}; give every judge a name of its own (judges.N.name)")
-    weights = {name: digest.partition(":")[0] for name, digest in models.digests.items()}
+    weights = weights_of(models.facts)
     for config, judge in zip(configs, judges, strict=True):
         if judge.name in material.kept.judges:
             ours = member_of(JudgeConfig, config.model_dump(mode="json"), weights, prompts.digests)

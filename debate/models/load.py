@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -234,6 +235,35 @@ def _base_url(config: ModelConfig) -> str:
     return config.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
 
 
+def _address(config: ModelConfig) -> str:
+    return _base_url(config).rstrip("/")
+
+
+def _deciding(config: ModelConfig) -> dict[str, object]:
+    """What decides a model's replies beside its name; not, say, how long they are waited for."""
+    kind = kind_of(config.name)
+    if kind == "scripted":
+        return {}
+    if kind == "remote":
+        able = capabilities_of(config)
+        room = {"reasoning_tokens": config.reasoning_tokens} if able.reasoning else {}
+        return {"base_url": _address(config), **asdict(able), **room}
+    return {
+        "adapter": config.adapter,
+        "dtype": "float32" if config.reproducible and config.dtype == "auto" else config.dtype,
+        "device": config.device,
+        "reproducible": config.reproducible,
+    }
+
+
+def _differences(each: Sequence[Mapping[str, object]]) -> list[str]:
+    """Write out what tells models of one name apart, such as " (dtype=float32)"; an address may hold a password."""
+    names = dict.fromkeys(name for one in each for name in one if name != "base_url")
+    telling = [name for name in names if any(one.get(name) != each[0].get(name) for one in each)]
+    shown = [", ".join(f"{name}={one[name]}" for name in telling if name in one) for one in each]
+    return [f" ({text})" if text else "" for text in shown]
+
+
 def _open_remote(config: ModelConfig, slots: Slots | None) -> RemoteModel:
     return RemoteModel(
         config.name,
@@ -264,6 +294,9 @@ def _open_scripted(name: str) -> Model:
 class Models:
     """The models of a run, each opened once, with the run's call log and meter; those of one server share its slots.
 
+    Configurations that differ in nothing that decides replies share one model, so that equal calls meet. It waits and
+    retries as the most patient of them says.
+
     Args:
         store: Where calls are kept, or None.
         meter: Counts calls against the budget.
@@ -277,8 +310,10 @@ class Models:
         self._store = store
         self._meter = meter
         self._open: dict[str, LoggedModel] = {}
+        self._configs: dict[str, ModelConfig] = {}
+        self._facts: dict[str, dict[str, str]] = {}
         self._adapters: dict[str, str | None] = {}
-        self._remote: list[RemoteModel] = []
+        self._remote: dict[str, RemoteModel] = {}
         self._slots: dict[str, Slots] = {}
         self.grace_s = 0.0
 
@@ -289,7 +324,8 @@ class Models:
             ConfigError: Its label is that of another adapter's model; or see ``open_model``.
             ModelAccessError: See ``open_model``.
         """
-        key = config.model_dump_json()
+        remote = kind_of(config.name) == "remote"
+        key = json.dumps([config.name, _deciding(config)], sort_keys=True)
         if key not in self._open:
             other = self._adapters.setdefault(config.label, config.adapter)
             if other != config.adapter:
@@ -297,23 +333,41 @@ class Models:
                     f"adapters {other!r} and {config.adapter!r} would both be called {config.label!r}; give their "
                     "folders different names"
                 )
-            remote = kind_of(config.name) == "remote"
-            model = self._get_remote(config) if remote else open_model(config)
+            model = self._get_remote(config, key) if remote else open_model(config)
             self._open[key] = LoggedModel(model, self._store, self._meter)
-            self.grace_s = max(self.grace_s, config.timeout_s if remote else GRACE_S)
+            self._configs[key] = config
+            self._facts[key] = {"digest": model.digest, **getattr(model, "facts", {})}
+        if remote:
+            self._slots[_address(config)].lower(config.concurrency)
+            self._remote[key].be_patient(config.timeout_s, config.max_retries)
+        self.grace_s = max(self.grace_s, config.timeout_s if remote else GRACE_S)
         return self._open[key]
 
-    def _get_remote(self, config: ModelConfig) -> Model:
-        slots = self._slots.setdefault(_base_url(config).rstrip("/"), Slots(config.concurrency))
-        slots.lower(config.concurrency)
-        model = _open_remote(config, slots)
-        self._remote.append(model)
-        return model
+    def _get_remote(self, config: ModelConfig, key: str) -> Model:
+        slots = self._slots.setdefault(_address(config), Slots(config.concurrency))
+        self._remote[key] = _open_remote(config, slots)
+        return self._remote[key]
+
+    @property
+    def facts(self) -> Mapping[str, Mapping[str, str]]:
+        """What each open model is, by name: its digest; of a local one also weights, adapter, device and number type.
+
+        Where several have one name, what differs in their configurations stands behind it, and ``model`` is the name.
+        """
+        same: dict[str, list[str]] = {}
+        for key, config in self._configs.items():
+            same.setdefault(config.label, []).append(key)
+        found: dict[str, Mapping[str, str]] = {}
+        for label, keys in same.items():
+            for key, suffix in zip(keys, _differences([_deciding(self._configs[key]) for key in keys]), strict=True):
+                name = {"model": label} if suffix else {}
+                found[f"{label}{suffix}"] = {**name, **self._facts[key]}
+        return found
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """What decides each open model's replies beside its name, by name."""
-        return {model.name: model.digest for model in self._open.values()}
+        """What decides each open model's replies beside its name, by name as in ``facts``."""
+        return {name: facts["digest"] for name, facts in self.facts.items()}
 
     async def close(self) -> None:
         """Close every model, after waiting up to ``grace_s`` for calls in flight: they are paid for, so they are kept.
@@ -321,7 +375,7 @@ class Models:
         Requests that no server has been sent yet are not sent. Cancelled while it waits (a second Ctrl-C), it cancels
         the calls in flight and closes the models at once.
         """
-        for remote in self._remote:
+        for remote in self._remote.values():
             remote.stop()
         waiting = [asyncio.ensure_future(model.drain()) for model in self._open.values()]
         try:

@@ -43,6 +43,9 @@ class LocalModel:
         prefix_mib: Room for stored beginnings of prompts, in MiB.
         decode_mib: Room for the prompts of decoding replies, in MiB; one prompt always fits.
 
+    Attributes:
+        facts: Digests of weights and adapter, device and number type.
+
     Raises:
         ConfigError: ``reproducible`` with bfloat16, a bad size, or a device that there is not.
         ModelAccessError: The model or its adapter cannot be found or loaded.
@@ -83,8 +86,11 @@ class LocalModel:
         self.name = name
         mode = "reproducible" if reproducible else "fast"
         short = str(kind).removeprefix("torch.")
-        weights = folder_digest(folder) + ("" if adapter is None else f"+{folder_digest(adapter, ADAPTER)}")
-        self.digest = f"{weights}:{ENGINE}:{short}:{where.type}:{mode}"
+        digests = {"weights": folder_digest(folder)}
+        if adapter is not None:
+            digests["adapter"] = folder_digest(adapter, ADAPTER)
+        self.digest = f"{'+'.join(digests.values())}:{ENGINE}:{short}:{where.type}:{mode}"
+        self.facts = {**digests, "device": str(where), "dtype": short}
         self.capabilities = Capabilities(score=True, system_role=texts.system_role, context=runner.context)
         self._texts = texts
         self._engine = Engine(runner, texts, max_batch=max_batch, max_bytes=decode_mib * MIB, threads=threads)

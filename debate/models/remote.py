@@ -200,6 +200,11 @@ class RemoteModel:
         """Estimate the prompt's tokens, see ``estimate_tokens``."""
         return estimate_tokens(messages)
 
+    def be_patient(self, timeout_s: float, max_retries: int) -> None:
+        """Wait and retry at least so long and so often, for another user of the model; before the first call."""
+        self._timeout_s = max(self._timeout_s, timeout_s)
+        self._max_retries = max(self._max_retries, max_retries)
+
     def stop(self) -> None:
         """Send no more requests: those that wait for a slot fail, those in flight are finished."""
         self._stopped = True

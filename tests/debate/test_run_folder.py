@@ -24,7 +24,7 @@ def origin(**changes: object) -> Tree:
 
 def create(path: Path) -> None:
     with RunFolder.create(path, RunConfig(), origin()) as run:
-        run.keep_models({"a/b": "w1:cpu"})
+        run.keep_models({"a/b": {"digest": "w1:cpu", "device": "cpu"}})
 
 
 def test_another_template_is_named(tmp_path: Path) -> None:
@@ -41,11 +41,14 @@ def test_another_template_is_named(tmp_path: Path) -> None:
 def test_another_model_is_named_and_a_new_one_is_added(tmp_path: Path) -> None:
     create(tmp_path / "run")
     with RunFolder.resume(tmp_path / "run", RunConfig(), origin()) as run:
-        run.keep_models({"c/d": "w2"})
-        run.keep_models({"a/b": "w1:cpu"})
+        run.keep_models({"c/d": {"digest": "w2"}})
+        run.keep_models({"a/b": {"digest": "w1:cpu", "device": "cpu"}})
         with pytest.raises(ConfigError, match=r"'a/b'.*weights, device, number type.*engine.*w1:cpu -> w1:cuda"):
-            run.keep_models({"a/b": "w1:cuda"})
-    assert json.loads((tmp_path / "run" / "models.json").read_text()) == {"a/b": "w1:cpu", "c/d": "w2"}
+            run.keep_models({"a/b": {"digest": "w1:cuda", "device": "cuda:0"}})
+    assert json.loads((tmp_path / "run" / "models.json").read_text()) == {
+        "a/b": {"digest": "w1:cpu", "device": "cpu"},
+        "c/d": {"digest": "w2"},
+    }
     (tmp_path / "run" / "models.json").write_text("[1")
     with (
         RunFolder.resume(tmp_path / "run", RunConfig(), origin()) as run,

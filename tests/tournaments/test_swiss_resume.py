@@ -78,7 +78,7 @@ def test_wrong_prompt_folders_are_refused_before_there_is_a_run(tmp_path: Path) 
 def test_other_weights_are_noticed_on_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     players = [{"name": "one", "model": f"{SCRIPTS}:changing"}, *EXTRACTIVE]
     assert hold(tmp_path, players=players, self_play=None).code == 0
-    assert json.loads((tmp_path / "run" / "models.json").read_text())[f"{SCRIPTS}:changing"] == "one"
+    assert json.loads((tmp_path / "run" / "models.json").read_text())[f"{SCRIPTS}:changing"] == {"digest": "one"}
     monkeypatch.setenv(WEIGHTS, "two")
     refused = swiss("--resume", tmp_path / "run")
     assert_refused(refused, f"{SCRIPTS}:changing", "weights, device, number type", "one -> two")

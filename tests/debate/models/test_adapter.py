@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,19 +125,56 @@ async def test_models_that_differ_by_adapter_are_kept_apart(folders: Path, tmp_p
 
 
 async def test_a_run_notices_that_an_adapter_was_trained_on(copied: Path, tmp_path: Path) -> None:
-    digests = []
+    facts = []
     for seed in (None, 3):
         if seed is not None:
             save_adapter(copied / "base", copied / "judge", seed=seed)
         models = Models(None, Meter(Budget(), {}))
         models.get(config(copied))
-        digests.append(models.digests)
+        facts.append(models.facts)
         await models.close()
     run = RunFolder(tmp_path, Store(tmp_path / "run.sqlite"))
-    run.keep_models(digests[0])
+    run.keep_models(facts[0])
     with pytest.raises(ConfigError, match=r"model '.*\+judge' is not what it was"):
-        run.keep_models(digests[1])
+        run.keep_models(facts[1])
     run.close()
+
+
+async def test_models_of_one_name_are_each_held_to_what_they_were(copied: Path, tmp_path: Path) -> None:
+    def digest_of(folder: Path, decisive: tuple[str, ...]) -> str:
+        hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in decisive}
+        return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()
+
+    async def opened() -> dict[str, Mapping[str, str]]:
+        models = Models(None, Meter(Budget(), {}))
+        for dtype in ("float32", "bfloat16"):
+            models.get(config(copied, dtype=dtype))
+        models.get(config(copied, None))
+        models.get(ModelConfig(name="scripted/debate.models.scripted:ScriptedModel"))
+        facts = dict(models.facts)
+        assert models.digests == {name: one["digest"] for name, one in facts.items()}
+        await models.close()
+        return facts
+
+    base = f"hf/{copied / 'base'}"
+    facts = await opened()
+    names = [f"{base}+judge (dtype=float32)", f"{base}+judge (dtype=bfloat16)", base]
+    assert set(facts) == {*names, "scripted/debate.models.scripted:ScriptedModel"}
+    for name, dtype in zip(names, ("float32", "bfloat16", "float32"), strict=True):
+        assert (facts[name]["device"], facts[name]["dtype"]) == ("cpu", dtype)
+        assert facts[name].get("model") == (None if name == base else f"{base}+judge")
+    adapter = digest_of(copied / "judge", ("adapter_config.json", "adapter_model.safetensors"))
+    assert facts[names[0]]["adapter"] == facts[names[1]]["adapter"] == adapter
+    assert len({facts[name]["weights"] for name in names}) == 1
+    with RunFolder(tmp_path, Store(tmp_path / "run.sqlite")) as run:
+        run.keep_models(facts)
+        assert json.loads((tmp_path / "models.json").read_text()) == facts
+        for name in names:  # whichever changes is noticed
+            with pytest.raises(ConfigError, match=f"model '{re.escape(name)}' is not what it was"):
+                run.keep_models({name: {**facts[name], "digest": "another"}})
+        save_adapter(copied / "base", copied / "judge", seed=3)
+        with pytest.raises(ConfigError, match=r"\(dtype=float32\)' is not what it was"):
+            run.keep_models(await opened())
 
 
 async def test_what_a_trainer_copies_beside_an_adapter_decides_nothing(copied: Path) -> None:

@@ -64,6 +64,41 @@ async def test_models_of_one_server_share_its_slots(server: ChatServer) -> None:
     assert server.report()["most_running"] == 2
 
 
+async def test_configurations_that_decide_the_same_replies_share_a_model(server: ChatServer) -> None:
+    models = unlogged()
+    plain = ModelConfig(name="openai/one", timeout_s=0.05, max_retries=0)
+    first = models.get(plain)
+    same: list[dict[str, object]] = [
+        {"timeout_s": 50},
+        {"max_retries": 2},
+        {"concurrency": 3},
+        {"reasoning_tokens": 5},  # it does not reason
+        {"base_url": f"{server.base_url}/"},
+        {"dtype": "bfloat16", "device": "cuda", "reproducible": True},  # it does not run here
+        {"capabilities": {"logprobs": True}},  # as is known
+    ]
+    for change in same:
+        assert models.get(ModelConfig.model_validate({**plain.model_dump(), **change})) is first
+    assert models.grace_s == 50
+    # The first user's patience would end before the server answers.
+    choices = await asyncio.gather(*(models.get(plain).choose(PROMPT, ("A", "B")) for _ in range(2)))
+    assert choices[0] == choices[1]
+    assert server.calls("one") == 1
+    others = [
+        models.get(ModelConfig.model_validate({"name": "openai/one", **change}))
+        for change in (
+            {"capabilities": {"logprobs": False}},
+            {"capabilities": {"context": 100}},
+            {"capabilities": {"reasoning": True}},
+            {"capabilities": {"reasoning": True}, "reasoning_tokens": 5},
+            {"base_url": "http://127.0.0.1:9/v1"},
+        )
+    ]
+    assert len({id(model) for model in (first, *others)}) == 6
+    assert not any("127.0.0.1" in name for name in models.facts)
+    await models.close()
+
+
 def test_calls_in_flight_get_as_long_as_a_reply_may_take(server: ChatServer) -> None:
     models = unlogged()
     models.get(SCRIPTED)
