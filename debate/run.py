@@ -87,11 +87,10 @@ def plan_for(config: RunConfig, question: Question) -> Plan:
     return make_plan(PlanField(config, [question], (), seatings, 0, speeches=seatings, sides=1.0))
 
 
-async def hold(
-    config: RunConfig, question: Question, plan: Plan, *, session: Session, run: RunFolder, models: Models
-) -> list[Recorded]:
-    """Hold the debate, and have it judged, everything printed as it happens."""
-    watcher = Watcher()
+def open_arena(
+    config: RunConfig, plan: Plan, watcher: Watcher, *, session: Session, run: RunFolder, models: Models
+) -> Arena:
+    """Make the arena of the debate, in which everybody is watched."""
     opened = _Watched(models, watcher) if config.show == "prompts" else models
     debaters = {
         player.name: WatchedDebater(
@@ -115,7 +114,15 @@ async def hold(
         questioner = WatchedQuestioner(asks, watcher)
     run.keep_models(models.facts)
     protocol = build_protocol(config.protocol, questioner)
-    arena = Arena(protocol, debaters, judge, run.store, config.seed, asyncio.Semaphore(config.concurrency))
+    return Arena(protocol, debaters, judge, run.store, config.seed, asyncio.Semaphore(config.concurrency))
+
+
+async def hold(
+    config: RunConfig, question: Question, plan: Plan, *, session: Session, run: RunFolder, models: Models
+) -> list[Recorded]:
+    """Hold the debate, and have it judged, everything printed as it happens."""
+    watcher = Watcher()
+    arena = open_arena(config, plan, watcher, session=session, run=run, models=models)
     names: list[str | None] = [player.name for player in config.players]
     first, second = [*names, None][:2]
     players = (second, first) if config.swap else (first, second)
@@ -123,9 +130,9 @@ async def hold(
     for answer, text in enumerate(question.answers):
         watcher.line(f"{text}  [{players[answer] or 'nobody speaks for it'}]")
     recorded = []
-    for seats in protocol.seatings(question):  # one after the other, so that the speeches of two are not mingled
+    for seats in arena.protocol.seatings(question):  # one after the other: the speeches of two would be mingled
         setup = Setup(question, players, seats)
-        kept = run.store.get("debates", setup.key(protocol.name)) is not None
+        kept = run.store.get("debates", setup.key(arena.protocol.name)) is not None
         (held,) = await arena.play([setup])
         if kept:
             watcher.transcript(held.debate.transcript)

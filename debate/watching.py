@@ -10,7 +10,7 @@ from debate.agents.debater import Debater, Speech
 from debate.agents.questioner import Questioner
 from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Model, Sampling, Scores
 from debate.quotes import Argument, Quote, Seat
-from debate.transcript import Candidate
+from debate.transcript import Candidate, Transcript
 from debate.view import View
 
 
@@ -25,6 +25,7 @@ class Watcher:
         from rich.console import Console
 
         out = sys.stdout if file is None else file
+        self._encoding = getattr(out, "encoding", None) or "utf-8"
         self._console = Console(file=out, highlight=False, emoji=False, markup=False, soft_wrap=not out.isatty())
 
     def heading(self, text: str) -> None:
@@ -42,8 +43,21 @@ class Watcher:
         text = Text()
         for span in argument.spans:
             style = ("green" if span.verified else "red") if isinstance(span, Quote) else ""
-            text.append(_plain(Argument((span,)).render(seat)), style)
+            text.append(self._plain(Argument((span,)).render(seat)), style)
         self._console.print(text)
+
+    def flaws(self, candidate: Candidate) -> None:
+        """Print why what is spoken is not valid, if it is not."""
+        for flaw in candidate.flaws:
+            self.line(f"(not valid: {flaw})", "yellow")
+
+    def transcript(self, transcript: Transcript) -> None:
+        """Print a debate that was held before, as its judge sees it."""
+        for turn in transcript.view().turns:
+            if turn.seat is None and not turn.text.strip():  # a judge that had nothing to ask is not shown
+                continue
+            self.heading(f"Round {turn.round}, {turn.speaker}")
+            self.argument(turn.argument, turn.frame)
 
     def messages(self, title: str, messages: Messages) -> None:
         """Print a prompt."""
@@ -55,12 +69,13 @@ class Watcher:
     def _print(self, text: str, style: str) -> None:
         from rich.text import Text
 
-        self._console.print(Text(_plain(text), style=style))
+        self._console.print(Text(self._plain(text), style=style))
 
-
-def _plain(text: str) -> str:
-    """Drop control characters, which could drive a terminal."""
-    return "".join(character for character in text if character in "\n\t" or character.isprintable())
+    def _plain(self, text: str) -> str:
+        """Drop control characters, which could drive a terminal, and put a mark for what the file cannot encode."""
+        spaced = (" " if character.isspace() and character not in "\n\t" else character for character in text)
+        printable = "".join(character for character in spaced if character in "\n\t" or character.isprintable())
+        return printable.encode(self._encoding, "replace").decode(self._encoding)
 
 
 class WatchedDebater:
@@ -87,8 +102,7 @@ class WatchedDebater:
         chosen = speech.candidates[speech.chosen]
         self._watcher.heading(f"Round {own + 1}, {view.speaker} ({self.name}) for: {view.own_answer}")
         self._watcher.argument(chosen.argument, view.seat or "A")
-        for flaw in chosen.flaws:
-            self._watcher.line(f"(not valid: {flaw})", "yellow")
+        self._watcher.flaws(chosen)
         return speech
 
 
@@ -108,8 +122,11 @@ class WatchedQuestioner:
     async def ask(self, view: View, draw: Draw) -> Speech:
         """Ask, and print it."""
         speech = await self._questioner.ask(view, draw)
-        self._watcher.heading("The judge asks")
-        self._watcher.argument(speech.candidates[speech.chosen].argument, "A")
+        chosen = speech.candidates[speech.chosen]
+        consultants = sorted({turn.speaker for turn in view.turns if turn.role == "consultant"})
+        self._watcher.heading(f"The judge asks{' ' if consultants else ''}{', '.join(consultants)}")
+        self._watcher.argument(chosen.argument, "A")
+        self._watcher.flaws(chosen)
         return speech
 
 
