@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from debate.protocols.baselines import judge_reads_story
 from debate.quotes import Quote, Seat
 from debate.record import Debate
 from debate.report.speech import Passage, speech_html, story_html
@@ -41,6 +43,7 @@ class _Side:
 @dataclass(frozen=True, slots=True)
 class _Speech:
     seat: Seat | None
+    to: Seat | None
     speaker: str
     player: str | None
     html: Markup
@@ -106,6 +109,9 @@ def page_context(page: DebatePage) -> dict[str, object]:
             (number, list(group)) for number, group in itertools.groupby(speeches, lambda speech: speech.turn.round)
         ],
         "spoken_order": transcript.spoken_order,
+        "layout": _layout(transcript),
+        "verb": "argued for" if any(turn.role == "consultant" for turn in transcript.turns) else "defended",
+        "baseline": _baseline(debate),
         "story": None if question.story is None else story_html(question.story, passages),
         "passages": len(passages),
         "verified": sum(speech.verified for speech in speeches),
@@ -158,12 +164,30 @@ def combined_verdicts(page: DebatePage) -> list[_Combined]:
 
 
 def _in_order(transcript: Transcript) -> list[Turn]:
-    turns = sorted(transcript.turns, key=lambda turn: turn.round)
+    """Order turns as the transcript's views do."""
     if transcript.spoken_order:
-        return turns
-    return sorted(
-        turns, key=lambda turn: (turn.round, -1 if turn.answer is None else transcript.seats.index(turn.answer))
-    )
+        return sorted(transcript.turns, key=lambda turn: turn.round)
+
+    def place(turn: Turn) -> tuple[int, int, bool]:
+        about = turn.to if turn.answer is None else turn.answer
+        return turn.round, -1 if about is None else transcript.seats.index(about), turn.answer is not None
+
+    return sorted(transcript.turns, key=place)
+
+
+def _layout(transcript: Transcript) -> str:
+    """How rounds are laid out: two columns for two who speak to each other or apart, one for a speaker alone."""
+    speakers = {(turn.answer, turn.role) for turn in transcript.turns if turn.answer is not None}
+    if len(speakers) < 2:
+        return "alone"
+    return "apart" if {role for _, role in speakers} == {"consultant"} else "facing"
+
+
+def _baseline(debate: Debate) -> str | None:
+    """What a judge decided from where nobody was to speak, or None where somebody was."""
+    if debate.transcript.turns or debate.players != (None, None):
+        return None
+    return "the story" if judge_reads_story(debate.protocol) else "the question alone"
 
 
 def _side(debate: Debate, seat: Seat) -> _Side:
@@ -177,8 +201,7 @@ def _side(debate: Debate, seat: Seat) -> _Side:
 
 def _speech(debate: Debate, turn: Turn, passages: list[Passage]) -> _Speech:
     transcript = debate.transcript
-    seat = None if turn.answer is None else transcript.seat_of(turn.answer)
-    speaker = turn.role.capitalize() if seat is None else f"{turn.role.capitalize()} {seat}"
+    (seen,) = dataclasses.replace(transcript, turns=(turn,)).view().turns
     story = transcript.question.story
     anchors: list[str | None] = []
     for quote in turn.argument.quotes:
@@ -186,13 +209,14 @@ def _speech(debate: Debate, turn: Turn, passages: list[Passage]) -> _Speech:
             anchors.append(None)
             continue
         anchor = f"passage-{len(passages) + 1}"
-        passages.append(Passage(anchor, *quote.span, f"{speaker} in round {turn.round}"))
+        passages.append(Passage(anchor, *quote.span, f"{seen.speaker} in round {turn.round}"))
         anchors.append(anchor)
     return _Speech(
-        seat,
-        speaker,
+        seen.seat,
+        seen.to,
+        seen.speaker,
         None if turn.answer is None else debate.players[turn.answer],
-        speech_html(turn.argument, seat, anchors),
+        speech_html(turn.argument, seen.frame, anchors),
         turn.argument.words,
         turn,
         sum(quote.verified for quote in turn.argument.quotes),

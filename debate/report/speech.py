@@ -53,7 +53,8 @@ def speech_html(argument: Argument, seat: Seat | None, anchors: Sequence[str | N
 
     Args:
         argument: The speech.
-        seat: Where its speaker sits on the page; None for a judge.
+        seat: The seat on the page that its names are written for: its speaker's own, of a judge the one it called A;
+            None to name nobody by letter.
         anchors: For each quote of ``argument.quotes`` the id of its passage, or None where the page shows none.
 
     Returns:

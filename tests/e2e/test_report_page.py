@@ -16,11 +16,12 @@ import pytest
 import yaml
 
 from debate.question import Question
-from debate.quotes import parse_argument
+from debate.quotes import parse_argument, parse_plain
 from debate.record import Debate
 from debate.report import Column, DebatePage, Dot, Interval, Report, Section, Table, dots, heatmap, write_report
 from debate.transcript import Candidate, Transcript, Turn
 from debate.verdict import Verdict
+from debate.view import Role
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -123,6 +124,47 @@ def realistic_debates(count: int) -> Iterator[DebatePage]:
             ],
             {"Calls": "14", "Tokens": "5,310 in, 820 out"},
         )
+
+
+def other_protocols() -> list[DebatePage]:
+    """An interactive debate, a consultancy, a double consultancy, and a blind and an expert judge, on one question."""
+    question, evidence = shipped_questions()[0]
+    story = question.story or ""
+    claims = [f"The answer is: {answer.rstrip('.')}." for answer in question.answers]
+
+    def said(round_: int, answer: int, role: Role = "debater") -> Turn:
+        turn = speech(round_, answer, claims[answer], evidence[answer], story)
+        return dataclasses.replace(turn, role=role)
+
+    def asked(text: str, to: int | None = None) -> Turn:
+        argument = parse_plain(text, seat="A")
+        raw = Candidate(f"Question: {text}", argument)
+        return Turn(2, "judge", None, argument, candidates=(raw,), to=to, first=1)
+
+    facing = asked('Debater A, where does it say "that morning"? Debater B, do you accept the first passage?')
+    verdicts = [Verdict("gpt", (1, 0), (0.2, 0.8)), Verdict("gpt", (0, 1), (0.35, 0.65))]
+    pages = [
+        ("interactive", (said(1, 0), said(1, 1), facing, said(2, 0), said(2, 1)), ("free", "extractive")),
+        (
+            "consultancy",
+            (said(1, 1, "consultant"), asked("Which line shows it?"), said(2, 1, "consultant")),
+            (None, "free"),
+        ),
+        (
+            "double_consultancy",
+            (
+                *(said(1, answer, "consultant") for answer in (0, 1)),
+                *(turn for n in (0, 1) for turn in (asked("Which line shows it?", n), said(2, n, "consultant"))),
+            ),
+            ("free", "free"),
+        ),
+        ("blind", (), (None, None)),
+        ("expert", (), (None, None)),
+    ]
+    return [
+        DebatePage(Debate(protocol, protocol, Transcript(question, (1, 0), turns), players), verdicts)
+        for protocol, turns, players in pages
+    ]
 
 
 def realistic_report() -> Report:
@@ -265,6 +307,11 @@ def realistic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(Report("Protocols"), other_protocols(), tmp_path_factory.mktemp("protocols"))
+
+
+@pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(*hostile_report(), tmp_path_factory.mktemp("hostile"))
 
@@ -367,6 +414,56 @@ def test_a_debate_shows_quotes_in_their_place_and_the_verdicts_by_seat(watched: 
     assert "Not valid: has 14 words" in candidates.inner_text()
 
 
+def boxes(page: Page, selector: str) -> list[tuple[int, int, int]]:
+    """Where each element is: left, top and width."""
+    found = page.locator(selector).evaluate_all(
+        "all => all.map(one => { const box = one.getBoundingClientRect(); return [box.x, box.y, box.width]; })"
+    )
+    return [(round(left), round(top), round(width)) for left, top, width in found]
+
+
+def test_the_list_shows_debates_in_which_nobody_spoke(watched: Watched, others: Path) -> None:
+    page = watched.open(others)
+    assert page.locator("#count").inner_text() == "5 of 5 debates"
+    rows = [row.split("\t") for row in page.locator("#rows tr").all_inner_texts()]
+    assert [row[2:4] for row in rows[1:]] == [["free", "–"], ["free", "free"], ["–", "–"], ["–", "–"]]
+    assert [row[-1] for row in rows[3:]] == ["–", "–"]
+    players = page.locator("#filter-player option").all_inner_texts()
+    assert players == ["any", "extractive", "free"]
+
+
+def test_a_judge_speaks_in_its_place(watched: Watched, others: Path) -> None:
+    page = watched.open(others.parent / "debates" / "1.html")
+    second = page.locator(".round").nth(1)
+    assert second.locator("header strong").all_inner_texts() == ["Judge", "Debater A", "Debater B"]
+    assert second.locator(".judge .text").inner_text().startswith('Debater A, where does it say "that morning"?')
+    judge, left, right = boxes(page, ".round:nth-of-type(2) > .speech")
+    assert judge[1] < left[1] == right[1]
+    assert judge[2] > left[2] + right[2]
+    # Consultants are asked apart, each above its own answer.
+    page = watched.open(others.parent / "debates" / "3.html")
+    to_a, a, to_b, b = boxes(page, ".round:nth-of-type(2) > .speech")
+    assert (to_a[0], to_b[0]) == (a[0], b[0])
+    assert to_a[1] == to_b[1] < a[1] == b[1]
+
+
+def test_a_consultant_speaks_alone(watched: Watched, others: Path) -> None:
+    page = watched.open(others.parent / "debates" / "2.html")
+    assert page.locator(".side-B.side").inner_text().startswith("B nobody argued for it")
+    assert page.locator(".side-A.side").inner_text().startswith("A argued for by free")
+    assert len({(left, width) for left, _, width in boxes(page, ".round > .speech")}) == 1
+    assert page.locator(".round header strong").all_inner_texts() == ["Consultant A", "Judge", "Consultant A"]
+
+
+@pytest.mark.parametrize(("number", "why"), [(4, "from the question alone"), (5, "from the story")])
+def test_a_baseline_is_its_verdicts(watched: Watched, others: Path, number: int, why: str) -> None:
+    page = watched.open(others.parent / "debates" / f"{number}.html")
+    assert page.get_by_text(f"Nobody argued: the judge decided {why}.").is_visible()
+    assert page.locator(".verdict").count() == 2
+    text = page.inner_text("body")
+    assert not [words for words in ("None", "defended", "argued for", "quotes verified") if words in text]
+
+
 def test_hostile_text_stays_text(watched: Watched, hostile: Path) -> None:
     for path in (hostile, *(hostile.parent / "debates" / f"{number}.html" for number in (1, 2, 3))):
         page = watched.open(path)
@@ -406,12 +503,15 @@ def test_a_script_that_got_in_would_not_run(watched: Watched, hostile: Path) -> 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_pages_fit_their_width(watched: Watched, realistic: Path, hostile: Path, scheme: str, width: int) -> None:
+def test_pages_fit_their_width(
+    watched: Watched, realistic: Path, hostile: Path, others: Path, *, scheme: str, width: int
+) -> None:
     page = watched.page
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.set_viewport_size({"width": width, "height": 800})
     places = (realistic.parent, hostile.parent)
-    for path in (folder / name for folder in places for name in ("report.html", "debates/1.html")):
+    paths = [folder / name for folder in places for name in ("report.html", "debates/1.html")]
+    for path in (*paths, *(others.parent / "debates" / f"{number}.html" for number in range(1, 6))):
         watched.open(path)
         page.evaluate("for (const hidden of document.querySelectorAll('details')) hidden.open = true")
         assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -53,7 +53,7 @@
       element("td", debate.gold || "–"),
       element("td", verdict && verdict[1] !== null ? `${(100 * verdict[1]).toFixed(1)}%` : "–", "right"),
       shown,
-      element("td", `${debate.verified} of ${debate.quotes}`, "right"),
+      element("td", debate.quotes ? `${debate.verified} of ${debate.quotes}` : "–", "right"),
     );
     return line;
   }

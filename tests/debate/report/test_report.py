@@ -287,8 +287,8 @@ def test_outcomes_without_gold_name_the_seat_and_an_unparsed_order_is_a_win_for_
 def test_a_judge_that_looks_at_letters_alone_ties_whatever_it_rounds_to() -> None:
     debate = page().debate
     for number in range(1, 1000):
-        first = number / 1000 / (number / 1000 + 0.7)
-        verdicts = [Verdict("j", (0, 1), (first, 1 - first)), Verdict("j", (1, 0), (1 - first, first))]
+        first, second = number / (number + 700), 700 / (number + 700)
+        verdicts = [Verdict("j", (0, 1), (first, second)), Verdict("j", (1, 0), (second, first))]
         ((_, _, outcome),) = judges(index_row(DebatePage(debate, verdicts), 1))
         assert outcome == "tie"
     close = Verdict("j", (0, 1), (0.5 + 1e-6, 0.5 - 1e-6))
@@ -308,6 +308,79 @@ def test_speeches_stand_by_seat_unless_their_order_matters() -> None:
     spoken = Transcript(transcript.question, (1, 0), transcript.turns, spoken_order=True)
     talks = only_round(DebatePage(Debate("d", "sequential", spoken, ("x", "y"))))
     assert [talk.turn.answer for talk in talks] == [0, 1]
+
+
+def speaking(protocol: str, turns: tuple[Turn, ...], players: tuple[str | None, str | None]) -> DebatePage:
+    debate = Debate("d", protocol, Transcript(question(), (1, 0), turns), players)
+    return DebatePage(debate, [Verdict("judge", (0, 1), (0.3, 0.7), 0.9)])
+
+
+def shown_text(shown: DebatePage, folder: Path) -> str:
+    write_report(Report("Run"), [shown], folder)
+    html = (folder / "debates" / "1.html").read_text(encoding="utf-8")
+    assert "None" not in html
+    return " ".join(Tree(html).text.split())
+
+
+def test_a_judge_asks_in_its_place_and_its_names_follow_the_seats(tmp_path: Path) -> None:
+    asked = Turn(2, "judge", None, parse_argument("Debater A, why nine?", None, seat="A"), first=0)
+    turns = (*page().debate.transcript.turns, *(Turn(2, "debater", n, Argument(("So.",))) for n in (0, 1)), asked)
+    shown = speaking("interactive", turns, ("x", "y"))
+    rounds = cast("list[tuple[int, list[Any]]]", page_context(shown)["rounds"])
+    assert [[talk.speaker for talk in talks] for _, talks in rounds] == [
+        ["Debater A", "Debater B"],
+        ["Judge", "Debater A", "Debater B"],
+    ]
+    # It was shown answer 0 in seat A; this page shows that in seat B, as the others see it.
+    assert "Debater B, why nine?" in shown_text(shown, tmp_path)
+    assert shown.debate.transcript.view().turns[2].text == "Debater B, why nine?"
+
+
+def test_in_a_double_consultancy_the_judge_stands_before_whom_it_asks(tmp_path: Path) -> None:
+    turns = tuple(
+        turn
+        for round_ in (1, 2)
+        for answer in (0, 1)
+        for turn in (
+            *([Turn(2, "judge", None, Argument((f"Why {answer}?",)), to=answer)] if round_ == 2 else []),
+            Turn(round_, "consultant", answer, Argument((f"It is {answer}.",))),
+        )
+    )
+    shown = speaking("double_consultancy", turns, ("x", "y"))
+    ((_, first), (_, second)) = cast("list[tuple[int, list[Any]]]", page_context(shown)["rounds"])
+    assert [talk.speaker for talk in first] == ["Consultant A", "Consultant B"]
+    assert [(talk.speaker, talk.seat or talk.to) for talk in second] == [
+        ("Judge to Consultant A", "A"),
+        ("Consultant A", "A"),
+        ("Judge to Consultant B", "B"),
+        ("Consultant B", "B"),
+    ]
+    assert [talk.speaker for talk in second] == [turn.speaker for turn in shown.debate.transcript.view().turns[2:]]
+    assert "Consultants did not hear each other" in shown_text(shown, tmp_path)
+
+
+def test_a_consultancy_has_one_consultant(tmp_path: Path) -> None:
+    asked = Turn(2, "judge", None, Argument(("Why?",)))
+    turns = (Turn(1, "consultant", 0, Argument(("So.",))), asked, Turn(2, "consultant", 0, Argument(("Yes.",))))
+    text = shown_text(speaking("consultancy", turns, ("x", None)), tmp_path)
+    assert "A nobody argued for it · ✓ the right answer At nine." in text
+    assert "B argued for by x a wrong answer At eight." in text
+    assert "Judge" in text
+    assert text.index("Judge") < text.index("Yes.")
+
+
+@pytest.mark.parametrize(("protocol", "why"), [("blind", "from the question alone"), ("expert", "from the story")])
+def test_a_baseline_shows_its_verdicts_alone(tmp_path: Path, protocol: str, why: str) -> None:
+    shown = speaking(protocol, (), (None, None))
+    text = shown_text(shown, tmp_path)
+    assert f"Nobody argued: the judge decided {why}." in text
+    assert not {"defended", "argued for", "quotes verified", "Nobody spoke"} & {
+        words for words in ("defended", "argued for", "quotes verified", "Nobody spoke") if words in text
+    }
+    assert "judge right" in text
+    row = index_row(shown, 1)
+    assert (row["players"], row["quotes"]) == ([None, None], 0)
+    assert "Nobody spoke" in shown_text(speaking("simultaneous", (), ("x", "y")), tmp_path)
 
 
 # --- the folder -------------------------------------------------------------------------------------------------------
