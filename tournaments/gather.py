@@ -167,11 +167,12 @@ def _name_apart(
 ) -> tuple[Names, list[str]]:
     """New names by source and name, and notes; a name that no configuration explains is one with its like."""
     names: Names = {source.name: {} for source in sources}
+    there = {source.name: present(source) for source in sources}
     notes = []
-    for name in sorted({name for source in sources for name in present(source)}):
+    for name in sorted({name for found in there.values() for name in found}):
         groups: list[tuple[Member | None, list[str]]] = []
         for source in sources:
-            if name not in present(source):
+            if name not in there[source.name]:
                 continue
             member = members(source).get(name)
             group = next((group for other, group in groups if _same(member, other)), None)

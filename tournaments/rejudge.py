@@ -172,6 +172,8 @@ async def ask_judges(
     run.keep_models(models.facts)
     await copy(run.store, material.recorded)
     write_kept(run, material.kept)
+    if not judges:
+        return {}
     slots = asyncio.Semaphore(config.concurrency)
     pairs = [(item, judge) for item in material.recorded for judge in judges]
     with Progress("rejudge", len(pairs), plan.total_calls, session.meter) as progress:
