@@ -62,7 +62,7 @@ def load_extension(path: str) -> Callable[..., Any]:
     except Exception as error:  # the module is the user's own: whatever is wrong in it, this is where it shows
         raise ConfigError(f"{path!r} cannot be imported: {type(error).__name__}: {error}; mend {module}") from error
     if not callable(found):
-        raise ConfigError(f"{path!r} is a {type(found).__name__}; a function or class that makes one is needed")
+        raise ConfigError(f"{path!r} is of type {type(found).__name__}; a function or class that makes one is needed")
     return found  # type: ignore[no-any-return]  # checked to be callable
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from debate.agents.questioner import Questioner, QuestionerConfig
 from debate.config import Config
+from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
 from debate.protocols.base import DebateProtocol, Seats, Speakers
 from debate.protocols.baselines import BASELINES, Baseline, BaselineName, judge_reads_story
@@ -91,9 +92,11 @@ def build_protocol(config: ProtocolConfig, questioner: Questioner | None = None)
         The protocol. One of your own is made by ``FUNCTION(config, questioner)``.
 
     Raises:
-        ConfigError: A protocol of your own cannot be imported.
+        ConfigError: A protocol of your own cannot be imported, or has the name of one that ships.
     """
     if is_extension(config.kind):
         made: DebateProtocol = load_extension(config.kind)(config, questioner)
+        if made.name in {*_KINDS, *BASELINES}:  # debates are filed by it, and the judge of "expert" reads the story
+            raise ConfigError(f"{config.kind!r} calls itself {made.name!r}, which ships; give it a name of its own")
         return made
     return _KINDS[config.kind](config.rounds, questioner)

@@ -72,3 +72,46 @@ def test_four_answers_without_gold_cannot_be_paired() -> None:
 def test_impossible_questions_are_refused(answers: tuple[str, ...], gold: int | None, distractor: int | None) -> None:
     with pytest.raises(SourceError, match="'q' of 'test'"):
         question(answers=answers, gold=gold, distractor=distractor)
+
+
+@given(st.text(max_size=20), st.integers(0, 3), st.integers(0, 3))
+def test_a_drawn_distractor_does_not_go_by_the_source(id_: str, gold: int, distractor: int) -> None:
+    named = None if gold == distractor else distractor
+    drawn = question(id_, gold=gold, distractor=named).pair("drawn")
+    assert drawn == question(id_, gold=gold).pair("drawn") == question(id_, gold=gold).pair()
+    assert drawn.answers[drawn.gold or 0] == FOUR[gold]
+    assert drawn.answers[1 - (drawn.gold or 0)] in set(FOUR) - {FOUR[gold]}
+
+
+def test_every_wrong_answer_is_drawn_equally_often_though_one_is_named() -> None:
+    n = 3000
+    pairs = [question(f"q{index}", gold=2, distractor=0).pair("drawn") for index in range(n)]
+    wrong = [pair.answers[1 - (pair.gold or 0)] for pair in pairs]
+    for answer in ("red", "green", "white"):
+        assert abs(wrong.count(answer) - n / 3) < 4 * math.sqrt(n * 2 / 9)
+
+
+CLOSE = (
+    "She sold the house to her brother.",
+    "Nobody knows.",
+    "He went to sea that spring and was not heard of again.",
+    "She sold the farm to her brother.",
+)
+
+
+def test_the_closest_distractor_is_worded_most_like_the_right_answer() -> None:
+    for id_ in ("a", "b", "c", "d"):
+        pair = question(id_, CLOSE, gold=0, distractor=1).pair("closest")
+        assert {*pair.answers} == {CLOSE[0], CLOSE[3]}
+        assert pair.answers[pair.gold or 0] == CLOSE[0]
+        assert pair.distractor == 1 - (pair.gold or 0)
+    # Case does not count, and of equals the first is taken.
+    shouted = question("a", ("THE RED BARN", "the blue door", "the red barn.", "The Red Barn."), gold=0).pair("closest")
+    assert shouted.answers[1 - (shouted.gold or 0)] == "the red barn."
+    assert question("a", ("yes", "no"), gold=1).pair("closest").answers == ("yes", "no")
+
+
+def test_the_order_of_a_closest_pair_says_nothing_about_gold() -> None:
+    n = 2000
+    first = sum(question(f"q{index}", CLOSE, gold=0).pair("closest").gold == 0 for index in range(n))
+    assert abs(first - n / 2) < 4 * math.sqrt(n / 4)
