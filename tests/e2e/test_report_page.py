@@ -398,6 +398,7 @@ def test_a_debate_shows_quotes_in_their_place_and_the_verdicts_by_seat(watched: 
     page.mouse.click(*place)
     assert story.is_visible()
     current = page.locator("mark.current")
+    current.first.wait_for()
     assert current.all_inner_texts() == [evidence[0][0]]
     assert "Debater B in round 1" in (current.first.get_attribute("title") or "")
     struck = page.locator(".speech.side-A s.quote.unverified").first
