@@ -127,7 +127,8 @@ def rank_correlation(one: Ratings, other: Ratings) -> tuple[float | None, int]:
         return None, len(names)
     from scipy.stats import rankdata
 
-    ranks = [rankdata([found.players[name].elo for name in names]) for found in (one, other)]
+    # What differs by rounding alone is level.
+    ranks = [rankdata([round(found.players[name].elo, 6) for name in names]) for found in (one, other)]
     centred = [row - row.mean() for row in ranks]
     spread = float((centred[0] @ centred[0]) * (centred[1] @ centred[1])) ** 0.5
     return (None if spread == 0 else float(centred[0] @ centred[1]) / spread), len(names)

@@ -17,7 +17,7 @@ from debate.verdict import Verdict
 from tournaments.comparison import compare, comparison_metrics, elo_table, judges_table, pairs_table
 from tournaments.config import RatingConfig
 from tournaments.gather import SOURCE
-from tournaments.ladder import Standings, elo_figure, ladder_table, matrix_figure, side_table
+from tournaments.ladder import Standings, elo_figure, ladder_table, matrix_figure, side_table, terms_note
 from tournaments.matches import outcomes
 from tournaments.metrics import Values, interval, judging, metrics
 from tournaments.ratings import Ratings, fit, fit_by_assignment
@@ -187,19 +187,10 @@ def _blocks(judged: Judged, *, soft: bool) -> tuple[list[Table], list[Figure]]:
         figures.append(elo_figure(found))
         if len(found.order) <= _MANY:
             figures.append(matrix_figure(found))
-        terms = _terms(found)
+        terms = terms_note(found)
     tables.append(judge_table("Judge", groups_of(judged.spoken), judged.baselines, f"Judge: {judged.judge}.{terms}"))
     consultants = consultants_table(judged.spoken, soft=soft)
     return tables + ([] if consultants is None else [consultants]), figures
-
-
-def _terms(found: Standings) -> str:
-    terms = [
-        f"{name} is worth {term.elo:+.0f} Elo [{term.low:+.0f}, {term.high:+.0f}]"
-        for name, term in (("seat A", found.ratings.seat), ("the right answer", found.ratings.right))
-        if term is not None
-    ]
-    return f" In the ratings {'; '.join(terms)}." if terms else ""
 
 
 def sections(judges: Sequence[Judged], *, soft: bool) -> list[Section]:

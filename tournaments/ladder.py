@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from debate.models.limits import Figures
 from debate.record import Recorded
 from debate.report import Column, Dot, Figure, Section, Table, dots, heatmap
 from debate.report import Interval as Span
-from debate.report.table import Cell
+from debate.report.table import Cell, format_number
 from tournaments.ratings import AssignmentRatings, Outcome, Rating, Ratings
 from tournaments.tables import cost_table, judge_table
 
@@ -167,14 +168,20 @@ def judge_section(standings: Standings) -> Table:
     own = [item for items in standings.self_play.values() for item in items]
     groups = {"cross-play": list(standings.cross_play), "self-play": own}
     groups |= {f"self-play of {name}": list(standings.self_play.get(name, ())) for name in standings.order}
+    note = f"Judge: {standings.judge}.{terms_note(standings)}"
+    return judge_table("Judge", groups, standings.baselines, note)
+
+
+def terms_note(standings: Standings) -> str:
+    """Say what seat and right answer are worth in the ratings, with a blank before it; empty where nothing is known."""
     terms = []
     for name, term in (("seat A", standings.ratings.seat), ("the right answer", standings.ratings.right)):
         if term is not None:
-            terms.append(f"{name} is worth {term.elo:+.0f} Elo [{term.low:+.0f}, {term.high:+.0f}]")
-    note = f"Judge: {standings.judge}."
-    if terms:
-        note += f" In the ratings {'; '.join(terms)}."
-    return judge_table("Judge", groups, standings.baselines, note)
+            low, high = (
+                format_number(end, "rating") if math.isinf(end) else f"{end:+.0f}" for end in (term.low, term.high)
+            )
+            terms.append(f"{name} is worth {term.elo:+.0f} Elo [{low}, {high}]")
+    return f" In the ratings {'; '.join(terms)}." if terms else ""
 
 
 def matrix_figure(standings: Standings) -> Figure:
