@@ -130,7 +130,7 @@ class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
         # A protocol of one's own may do without a judge that speaks, and is given none then.
         if self.protocol.judge_speaks and self.questioner_model is None and not is_extension(self.protocol.kind):
             raise ValueError(
-                f"in a {self.protocol.kind} the judge speaks, and this judge has no model to speak with; set "
+                f"protocol {self.protocol.kind}: the judge speaks, and this judge has no model to speak with; set "
                 "protocol.questioner.model, or judge.model"
             )
         return self
