@@ -9,9 +9,10 @@ import os
 import random
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from debate.errors import ModelError
-from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling, Scores
+from debate.errors import ContextError, ModelError
+from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling, Scores, estimate_tokens
 from debate.models.scripted import ScriptedModel
 
 #: Names the file in which ``slow_debater`` and ``slow_judge`` log each call before they answer it.
@@ -20,6 +21,8 @@ ASKED = "DISSOI_TEST_ASKED"
 DOWN = "DISSOI_TEST_DOWN"
 #: The digest of the model of ``changing``.
 WEIGHTS = "DISSOI_TEST_WEIGHTS"
+#: The context of the models of ``narrow_debater`` and ``narrow_judge``, in estimated tokens.
+CONTEXT = "DISSOI_TEST_CONTEXT"
 SECONDS = (0.005, 0.04)  # latency of the slow models
 
 FILLER = (
@@ -219,3 +222,56 @@ def slow_debater() -> ScriptedModel:
 def slow_judge() -> ScriptedModel:
     """``judge`` with latency."""
     return Slow(choose=lean, name="scripted/tests.scripts:slow_judge")
+
+
+class Narrow(ScriptedModel):
+    """A model whose context, in estimated tokens, is what the environment says; longer prompts fail, as at a server."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        context = int(os.environ.get(CONTEXT, "100000"))
+        super().__init__(*args, **keywords, capabilities=Capabilities(context=context))
+        self._context = context
+
+    def count_tokens(self, messages: Messages) -> int:
+        """Estimate."""
+        return estimate_tokens(messages)
+
+    def _check(self, messages: Messages, reply: int) -> None:
+        if self.count_tokens(messages) + reply > self._context:
+            raise ContextError(f"{self.count_tokens(messages)} and {reply} tokens are more than {self._context}")
+
+    async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+        """Reply where there is room."""
+        self._check(messages, sampling.max_tokens)
+        return await super().sample(messages, draws=draws, sampling=sampling)
+
+    async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
+        """Decide where there is room."""
+        self._check(messages, 1)
+        return await super().choose(messages, choices)
+
+
+def say_all(messages: Messages, _draw: Draw) -> str:
+    """Say as many words as are allowed, all of the story, some of them in a quote."""
+    found = re.search(r"Write \d+ to (\d+) words", messages[-1].content)
+    story = re.search(r"<story>(.*?)</story>", messages[-1].content, re.DOTALL)
+    if found is None or story is None:  # it is the judge who speaks
+        return " ".join(re.findall(r"\w{3,}", messages[-1].content)[:60])
+    quote = next(part for part in re.split(r"(?<=[.!?])\s+", story[1].strip()) if 4 <= len(part.split()) <= 20)
+    words = (re.findall(r"\w{3,}", story[1]) * 50)[: int(found[1]) - len(quote.split())]
+    return f"<argument><quote>{quote}</quote> {' '.join(words)}</argument>"
+
+
+def narrow_debater() -> ScriptedModel:
+    """A debater with a narrow context that says all it may."""
+    return Narrow(say_all, name="scripted/tests.scripts:narrow_debater")
+
+
+def wordy_debater() -> ScriptedModel:
+    """A debater that says all it may."""
+    return ScriptedModel(say_all, name="scripted/tests.scripts:wordy_debater")
+
+
+def narrow_judge() -> ScriptedModel:
+    """A judge with a narrow context, that asks much if it may."""
+    return Narrow(say_all, choose=lean, name="scripted/tests.scripts:narrow_judge")

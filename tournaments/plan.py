@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from debate.agents.evidence import SHORT_WORDS, longest_quote
 from debate.agents.judge import JudgeConfig
 from debate.agents.passages import quotable
-from debate.errors import ContextError
-from debate.models.base import Capabilities, Message
 from debate.models.limits import Price
-from debate.models.load import ModelConfig, TokenCounter, capabilities_of, kind_of, open_model
-from debate.protocols import build_protocol
+from debate.models.load import ModelConfig, capabilities_of, kind_of
+from debate.prompts import Prompts
+from debate.protocols import build_protocol, judge_reads_story
 from debate.question import Question
 from debate.report import Column, Table
 from debate.report.table import Cell
+from debate.view import Role
 from tournaments.config import ConsultancyConfig, FieldConfig, SwissConfig
-from tournaments.players import PlayerConfig, SpeechConfig
-
-# Words to tokens, rounded up: what English prose takes in common vocabularies.
-_TOKENS_PER_WORD = 1.5
-# Room for instructions, question and answers beside the story and the speeches, in tokens.
-_FRAME_TOKENS = 450
-_JUDGE_TOKENS = 220
+from tournaments.contexts import check_judge, check_questioner, pick_tokens, roles, story_room, template_of, thinks
+from tournaments.lengths import Reader
+from tournaments.players import PlayerConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +143,37 @@ class Field:
         return list({question.id: question for question in (*self.questions, *self.self_play)}.values())
 
     @property
-    def heard(self) -> float:
-        """Speeches that a player has heard by its last one, its own included."""
+    def role(self) -> Role:
+        """What the players are."""
+        return "consultant" if "consultancy" in self.config.protocol.kind else "debater"
+
+    @property
+    def heard(self) -> tuple[int, int]:
+        """Speeches of its own and of others that a player has in its last prompt, at most."""
         protocol = self.config.protocol
-        if "consultancy" in protocol.kind:
-            return protocol.rounds - 1
-        return 2 * (protocol.rounds - 1) + (protocol.kind == "sequential")
+        others = 0 if self.role == "consultant" else protocol.rounds - 1 + (protocol.kind == "sequential")
+        return protocol.rounds - 1, others
+
+    def words(self, player: PlayerConfig) -> int:
+        """Most words of a player's speeches."""
+        return (player.speech or self.config.speech).max_words
+
+    @property
+    def mean_words(self) -> float:
+        """Most words of a speech, on average over the players."""
+        return sum(map(self.words, self.config.players)) / len(self.config.players)
+
+    def longest_other(self, player: PlayerConfig) -> int:
+        """Most words of the speeches of those whom a player meets."""
+        met = [other for other in self.config.players if other is not player or self.self_play]
+        return max(map(self.words, met), default=self.words(player))
+
+    @property
+    def longest_pair(self) -> int:
+        """Most words of all who speak in one round."""
+        speakers = self.config.protocol.speakers
+        words = sorted(map(self.words, self.config.players), reverse=True)
+        return sum((words[:1] * speakers if self.self_play or len(words) < speakers else words)[:speakers])
 
     @property
     def shared(self) -> bool:
@@ -209,9 +230,19 @@ def make_plan(field: Field) -> Plan:
 
     Returns:
         The plan.
+
+    Raises:
+        ContextError: The context of a model is too short, whatever story a player may be shown: a player's for the
+            speeches that it hears, a judge's for a debate or for a story that it is to read.
     """
     config = field.config
-    counters: dict[str, TokenCounter] = {}
+    prompts = Prompts(Path(config.prompts) if config.prompts else None)
+    readers: dict[str, Reader] = {}
+
+    def reader_of(model: ModelConfig) -> Reader:
+        key = model.model_dump_json()  # one name may be declared with several contexts
+        return readers.get(key) or readers.setdefault(key, Reader(model, field.all_questions, prompts))
+
     calls: dict[str, Calls] = {}
     too_long: dict[str, int] = {}
     story_tokens: dict[str, int] = {}
@@ -219,23 +250,21 @@ def make_plan(field: Field) -> Plan:
     for player in config.players:
         if player.model is None:
             continue
-        model = player.model.model_dump_json()  # one name may be declared with several contexts
-        counter = counters.get(model) or counters.setdefault(model, TokenCounter(player.model))
-        room = _story_room(player, field, counter)
-        if room is not None and player.reads_story(scores=_capabilities(player.model).score):
+        reader = reader_of(player.model)
+        room = story_room(player, field, reader)
+        if room is not None and player.reads_story(scores=capabilities_of(player.model).score):
             story_tokens[player.name] = room
-            lengths = {q.story_id: _tokens(counter, q.story or "") for q in field.all_questions}
-            too_long[player.name] = sum(length > room for length in lengths.values())
-        spent = _speeches(player, field, counter) + _ranking(player, field, counter, ranked)
+            too_long[player.name] = sum(length > room for length in reader.stories.values())
+        spent = _speeches(player, field, reader) + _ranking(player, field, reader, ranked)
         calls[player.model.label] = calls.get(player.model.label, Calls()) + spent
     if config.judge.model is not None:
-        key, name = config.judge.model.model_dump_json(), config.judge.model.label
-        if key not in counters:  # a folder of weights that is not there is found now, not after the start
-            counters[key] = TokenCounter(config.judge.model)
-        calls[name] = calls.get(name, Calls()) + _judging_all(field, counters[key])
+        reader, name = reader_of(config.judge.model), config.judge.model.label
+        check_judge(field, reader)
+        calls[name] = calls.get(name, Calls()) + _judging_all(field, reader)
     if field.asked and config.questioner_model is not None:
-        name = config.questioner_model.label
-        calls[name] = calls.get(name, Calls()) + _asking(field, config.questioner_model)
+        reader, name = reader_of(config.questioner_model), config.questioner_model.label
+        check_questioner(field, reader)
+        calls[name] = calls.get(name, Calls()) + _asking(field, config.questioner_model, reader)
     return Plan(
         field.debates,
         field.self_play_debates,
@@ -250,50 +279,19 @@ def make_plan(field: Field) -> Plan:
 def _notes(config: FieldConfig) -> list[str]:
     notes = []
     model = config.judge.model
-    if model is not None and config.judge.kind == "letter" and not _capabilities(model).logprobs:
+    if model is not None and config.judge.kind == "letter" and thinks(config.judge):
         notes.append(
             f"{model.label} gives no log-probabilities, so the letter judge becomes a vote of {config.judge.votes}"
         )
     return notes
 
 
-def _capabilities(model: ModelConfig) -> Capabilities:
-    """What the model will be able to do once it is open; no weights are loaded for it."""
-    kind = kind_of(model.name)
-    if kind == "remote":
-        return capabilities_of(model)
-    return open_model(model).capabilities if kind == "scripted" else Capabilities(score=True)
-
-
 def _reasoning(model: ModelConfig) -> int:
     """Room for hidden reasoning in each reply, in tokens."""
-    return model.reasoning_tokens if _capabilities(model).reasoning else 0
+    return model.reasoning_tokens if capabilities_of(model).reasoning else 0
 
 
-def _tokens(counter: TokenCounter, text: str) -> int:
-    return counter([Message("user", text)])
-
-
-def _speech_tokens(speech: SpeechConfig) -> int:
-    return math.ceil(speech.max_words * _TOKENS_PER_WORD) + 20
-
-
-def _story_room(player: PlayerConfig, field: Field, counter: TokenCounter) -> int | None:
-    """Tokens that the model's context leaves for the story in the last round, or None where the context is unknown."""
-    if counter.context is None:
-        return None
-    speech = player.speech or field.config.speech
-    heard = math.ceil(field.heard * _speech_tokens(speech)) + field.asked * _question_tokens(field)
-    room = counter.context - _FRAME_TOKENS - heard - speech.max_tokens
-    if room <= 0:
-        raise ContextError(
-            f"player {player.name!r}: its model's context of {counter.context} tokens leaves no room for a "
-            f"story beside {field.rounds} rounds of {speech.max_words} words; use fewer rounds or another model"
-        )
-    return room
-
-
-def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter) -> Calls:
+def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     """Speeches that no opponent can have changed are drawn once for each question and side, others for each debate.
 
     Openings are such; all speeches of an evidence-first debater that has only room for a sentence beside its quotes.
@@ -310,15 +308,16 @@ def _speeches(player: PlayerConfig, field: Field, counter: TokenCounter) -> Call
         answering = (field.rounds - 1 + (0 if field.shared else 0.5)) * field.speeches
         each = round(field.sides + answering)
     if not short:  # on average half of all that is heard in the end
-        heard = (field.heard * _speech_tokens(speech) + field.asked * _question_tokens(field)) / 2
-    reads = player.reads_story(scores=True)
-    stories = {q.story_id: q.story or "" for q in field.all_questions} if reads else {}
-    story = sum(_tokens(counter, text) for text in stories.values()) / max(1, len(stories))
+        own, others = field.heard
+        heard = own * reader.speech(field.words(player)) + others * reader.speech(field.mean_words)
+        heard = (heard + field.asked * reader.speech(field.config.protocol.questioner.max_words)) / 2
+    story = reader.mean_story if player.reads_story(scores=True) else 0
+    frame = reader.speaker_frame(field.role, template_of(player, field), longest=False)
     drafts = player.drafts if player.kind == "evidence_first" else 1
-    scoring = drafts if drafts > 1 and _capabilities(player.model).score else 0
+    scoring = drafts if drafts > 1 and capabilities_of(player.model).score else 0
     return Calls(
         each * (drafts + scoring),
-        round(each * (_FRAME_TOKENS + story + heard) + each * scoring * 120),
+        round(each * (frame + story + heard) + each * scoring * 120),
         each * drafts * (speech.max_tokens + _reasoning(player.model)),
     )
 
@@ -332,7 +331,7 @@ def _quoted_words(player: PlayerConfig, field: Field) -> float:
     return sum(answers) / len(answers) + player.quotes * sum(lengths) / max(1, len(lengths))
 
 
-def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: set[tuple[str, str, str]]) -> Calls:
+def _ranking(player: PlayerConfig, field: Field, reader: Reader, ranked: set[tuple[str, str, str]]) -> Calls:
     """Ranking by likelihood takes a call a sentence, shared by both sides and all players of one model.
 
     A model without likelihoods is asked to pick, once for each speech.
@@ -341,46 +340,44 @@ def _ranking(player: PlayerConfig, field: Field, counter: TokenCounter, ranked: 
         return Calls()
     questions = field.all_questions
     longest = longest_quote((player.speech or field.config.speech).max_words, player.quotes)
-    if not _capabilities(player.model).score:
+    if not capabilities_of(player.model).score:
         picks = round(field.rounds * field.sides)
-        story = sum(_tokens(counter, question.story or "") for question in questions) / max(1, len(questions))
-        reply = 16 + 8 * player.quotes + _reasoning(player.model)
-        return Calls(picks, round(picks * (story + _FRAME_TOKENS)), picks * reply)
+        prompt = reader.mean_story + reader.speaker_frame(field.role, "evidence_pick", longest=False)
+        return Calls(picks, round(picks * prompt), picks * (pick_tokens(player) + _reasoning(player.model)))
     total = Calls()
     for question in questions:
         asked = {"", *(quote.text for quote in quotable(question.story or "", longest))}
         fresh = {(player.model.label, question.id, text) for text in asked} - ranked
         ranked |= fresh
         share = len(fresh) / len(asked)
-        total += Calls(len(fresh), round(len(fresh) * 80 + share * _tokens(counter, question.story or "")))
+        total += Calls(len(fresh), round(len(fresh) * 80 + share * reader.stories[question.story_id]))
     return total
 
 
-def _said(field: Field) -> int:
-    """Tokens of all that is said in a debate, the judge's questions included."""
-    speeches = field.config.protocol.speakers * field.rounds * _speech_tokens(field.config.speech)
-    return speeches + (1 + field.apart) * field.asked * _question_tokens(field)
+def _said(field: Field, reader: Reader) -> int:
+    """Tokens of all that is said in a debate, the judge's questions included, on average."""
+    protocol = field.config.protocol
+    speeches = protocol.speakers * field.rounds * reader.speech(field.mean_words)
+    return round(speeches + (1 + field.apart) * field.asked * reader.speech(protocol.questioner.max_words))
 
 
-def _question_tokens(field: Field) -> int:
-    """Tokens of what the judge says at a time."""
-    return math.ceil(field.config.protocol.questioner.max_words * _TOKENS_PER_WORD) + 10
-
-
-def _asking(field: Field, model: ModelConfig) -> Calls:
+def _asking(field: Field, model: ModelConfig, reader: Reader) -> Calls:
     """The judge asks before each round but the first, having heard on average half of all that is said."""
     calls, questioner = field.questions_asked, field.config.protocol.questioner
-    hidden = _reasoning(model)
-    return Calls(calls, calls * (_JUDGE_TOKENS + _said(field) // 2), calls * (questioner.max_tokens + hidden))
+    prompt = reader.questioner_frame(roles(field), longest=False) + _said(field, reader) // (2 * (1 + field.apart))
+    return Calls(calls, calls * prompt, calls * (questioner.max_tokens + _reasoning(model)))
 
 
-def _judging_all(field: Field, counter: TokenCounter) -> Calls:
+def _judging_all(field: Field, reader: Reader) -> Calls:
     """Every debate is judged in both orders, and so is every question that the judge decides without one."""
-    config, questions = field.config, field.all_questions
-    judged = judging(config.judge, 2 * (field.debates + field.self_play_debates), _JUDGE_TOKENS + _said(field))
-    for baseline in config.baselines:
-        stories = (_tokens(counter, q.story or "") if baseline == "expert" else 0 for q in questions)
-        judged += judging(config.judge, 2 * len(questions), _JUDGE_TOKENS + sum(stories) // len(questions))
+    judge, questions = field.config.judge, field.all_questions
+    frame = reader.judge_frame(roles(field), thinks=thinks(judge), informed=False, longest=False)
+    judged = judging(judge, 2 * (field.debates + field.self_play_debates), frame + _said(field, reader))
+    for baseline in field.config.baselines:
+        informed = judge_reads_story(baseline)
+        story = sum(reader.stories[q.story_id] for q in questions) // len(questions) if informed else 0
+        frame = reader.judge_frame((), thinks=thinks(judge), informed=informed, longest=False)
+        judged += judging(judge, 2 * len(questions), frame + story)
     return judged
 
 
@@ -394,7 +391,7 @@ def judging(judge: JudgeConfig, verdicts: int, prompt: int) -> Calls:
     """
     if judge.model is None:
         return Calls()
-    if judge.kind == "letter" and _capabilities(judge.model).logprobs:
+    if not thinks(judge):
         return Calls(verdicts, verdicts * prompt, verdicts)
     samples = judge.votes if judge.kind in {"letter", "vote"} else 1
     return Calls(

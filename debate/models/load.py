@@ -201,10 +201,16 @@ def check_access(config: ModelConfig) -> None:
 
 
 def capabilities_of(config: ModelConfig) -> Capabilities:
-    """Return what a remote model can do: what is known of it, then what the configuration declares.
+    """Return what a model will be able to do once it is open, without loading any weights.
 
-    A model that is declared to reason gives no log-probabilities, and takes no temperature unless that is declared too.
+    Of a remote model that is what is known of it, then what the configuration declares. One that is declared to reason
+    gives no log-probabilities, and takes no temperature unless that is declared too.
     """
+    kind = kind_of(config.name)
+    if kind == "scripted":
+        return _open_scripted(config.name).capabilities
+    if kind != "remote":
+        return Capabilities(score=True)
     declared = {name: value for name, value in config.capabilities.model_dump().items() if value is not None}
     known = known_capabilities(config.name)
     implied = {"logprobs": False, "temperature": False} if declared.get("reasoning") else {}

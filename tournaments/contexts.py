@@ -1,0 +1,118 @@
+"""Contexts: whether the models' contexts have room for what a field's debates may hold, as long as it may get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from debate.agents.evidence import longest_quote
+from debate.agents.judge import JudgeConfig
+from debate.errors import ContextError
+from debate.extensions import is_extension
+from debate.models.load import capabilities_of
+from debate.protocols import judge_reads_story
+from debate.view import Role
+from tournaments.lengths import Reader
+from tournaments.players import PlayerConfig
+
+if TYPE_CHECKING:
+    from tournaments.plan import Field
+
+
+def story_room(player: PlayerConfig, field: Field, reader: Reader) -> int | None:
+    """Tokens that the model's context leaves for the story in the last round, or None where the context is unknown."""
+    if reader.context is None or player.model is None:
+        return None
+    speech = player.speech or field.config.speech
+    own, others = field.heard
+    heard = own * reader.longest_speech(field.words(player)) + others * reader.longest_speech(
+        field.longest_other(player)
+    )
+    heard += field.asked * reader.longest_speech(field.config.protocol.questioner.max_words)
+    frame = reader.speaker_frame(field.role, template_of(player, field), longest=True)
+    room = reader.context - frame - heard - speech.max_tokens
+    if player.kind == "evidence_first":
+        room -= player.quotes * reader.longest_speech(longest_quote(speech.max_words, player.quotes))
+    if room <= 0:
+        raise ContextError(
+            f"player {player.name!r}: its model's context of {reader.context} tokens leaves no room for a "
+            f"story beside {field.rounds} rounds of up to {speech.max_words} and {field.longest_other(player)} words; "
+            "use fewer rounds, shorter speeches or another model"
+        )
+    if player.kind != "evidence_first" or capabilities_of(player.model).score:
+        return room
+    # The story is not in the prompt of its speeches, but, sentence by sentence, in that by which it picks evidence.
+    frame = reader.speaker_frame(field.role, "evidence_pick", longest=True)
+    sentences = reader.numbered(longest_quote(speech.max_words, player.quotes))
+    return int((reader.context - frame - pick_tokens(player)) / sentences)
+
+
+def template_of(player: PlayerConfig, field: Field) -> str:
+    """The template of a player's speeches; one of a user's own is taken to be like a free debater's."""
+    return "evidence_argue" if player.kind == "evidence_first" else f"{field.role}_free"
+
+
+def pick_tokens(player: PlayerConfig) -> int:
+    """Tokens of a reply that picks evidence."""
+    return 16 + 8 * player.quotes
+
+
+def _most_said(field: Field, reader: Reader, rounds: int) -> int:
+    """Tokens of all that may be said in so many rounds, the judge's questions included."""
+    protocol = field.config.protocol
+    speeches = rounds * (reader.longest_speech(field.longest_pair) + reader.longest_speech(0))
+    asked = min(rounds, field.asked)
+    return speeches + (1 + field.apart) * asked * reader.longest_speech(protocol.questioner.max_words)
+
+
+def thinks(judge: JudgeConfig) -> bool:
+    """Whether a judge with a model replies at length; a letter judge does where its model gives no probabilities."""
+    return judge.kind != "letter" or judge.model is None or not capabilities_of(judge.model).logprobs
+
+
+def roles(field: Field) -> list[Role]:
+    """Those whose speeches a judge reads."""
+    return [field.role] * field.config.protocol.speakers
+
+
+def check_judge(field: Field, reader: Reader) -> None:
+    """Hold that the judge's context has room for any debate and, where it reads them, for the stories.
+
+    A judge or a protocol of a user's own may show and say whatever it likes, so that only its calls can tell.
+    """
+    judge, questions = field.config.judge, field.all_questions
+    if reader.context is None or judge.model is None or is_extension(judge.kind):
+        return
+    reply = judge.max_tokens if thinks(judge) else 1
+    prompt = reader.judge_frame(roles(field), thinks=thinks(judge), informed=False, longest=True)
+    prompt += _most_said(field, reader, field.rounds)
+    if prompt + reply > reader.context and not is_extension(field.config.protocol.kind):
+        raise ContextError(
+            f"judge {judge.label!r}: {field.rounds} rounds of up to {field.longest_pair} words may take {prompt} "
+            f"tokens, which with a reply of up to {reply} exceed its model's context of {reader.context}; use fewer "
+            "rounds, shorter speeches or another judge"
+        )
+    for baseline in filter(judge_reads_story, field.config.baselines):
+        room = reader.context - reader.judge_frame((), thinks=thinks(judge), informed=True, longest=True) - reply
+        long = [story for story in dict.fromkeys(q.story_id for q in questions) if reader.stories[story] > room]
+        if long:
+            raise ContextError(
+                f"baseline {baseline}: {len(long)} stories exceed the {room} tokens that the context of judge "
+                f"{judge.label!r} leaves ({', '.join(long[:5])}{', ...' if len(long) > 5 else ''}); leave the baseline "
+                "out, choose shorter stories or use another judge"
+            )
+
+
+def check_questioner(field: Field, reader: Reader) -> None:
+    """Hold that a judge that speaks has room for what is said before it speaks for the last time."""
+    questioner = field.config.protocol.questioner
+    if reader.context is None or is_extension(field.config.protocol.kind):
+        return
+    said = _most_said(field, reader, field.rounds - 1) // (1 + field.apart)  # of one speaker, where it hears only one
+    prompt = reader.questioner_frame(roles(field), longest=True) + said
+    if prompt + questioner.max_tokens > reader.context:
+        raise ContextError(
+            f"protocol.questioner: before the last of {field.rounds} rounds of up to {field.longest_pair} words its "
+            f"prompt may take {prompt} tokens, which with a reply of up to {questioner.max_tokens} exceed its model's "
+            f"context of {reader.context}; use fewer rounds, shorter speeches or another model (protocol.questioner."
+            "model)"
+        )
