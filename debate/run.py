@@ -183,7 +183,10 @@ def run_debate(config: RunConfig, invocation: Invocation) -> int:
         show_verdicts(question, recorded, Watcher())
         session.track(run, (), {}, recorded)
         sys.stdout.write(f"Kept in {run.path}\n")
-    return 1 if check_quality(config, recorded) else 0
+    failures = check_quality(config, recorded)
+    for failure in failures:
+        sys.stderr.write(f"debate.run: {failure}\n")
+    return 1 if failures else 0
 
 
 COMMAND = Command(

@@ -43,7 +43,9 @@ class Watcher:
         text = Text()
         for span in argument.spans:
             style = ("green" if span.verified else "red") if isinstance(span, Quote) else ""
-            text.append(self._plain(Argument((span,)).render(seat)), style)
+            # On one line, so that no speech can imitate a heading.
+            shown = Argument((span,)).render(seat).replace("\r", " ").replace("\n", " ")
+            text.append(self._plain(shown), style)
         self._console.print(text)
 
     def flaws(self, candidate: Candidate) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from debate.metrics.accuracy import accuracy, unparsed
-from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean
+from debate.metrics.accuracy import accuracy, unparsed_share
+from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean, wilson
 from debate.record import Recorded
 from debate.report import Column, Table
 from debate.report.table import Cell
@@ -149,6 +149,11 @@ def accuracy_difference(recorded: Sequence[Recorded], reference: Sequence[Record
     pairs = [(share - known[name][0], story) for name, (share, story) in _right(recorded).items() if name in known]
     if not pairs:
         return None
+    stories = len({story for _, story in pairs})
+    if not any(gap for gap, _ in pairs):
+        # They never differed: the difference is at most the share of stories on which they may yet.
+        most = wilson(0, stories).high
+        return Interval(0.0, -most, most, len(pairs), stories)
     return cluster_mean([gap for gap, _ in pairs], [story for _, story in pairs], bounds=(-1.0, 1.0))
 
 
@@ -169,7 +174,6 @@ def judges_table(by_judge: ByJudge) -> Table:
     rows: list[list[Cell]] = []
     for judge, recorded in by_judge.items():
         found = accuracy(recorded)
-        verdicts = sum(len(item.verdicts) for item in recorded)
         rows.append(
             [
                 judge,
@@ -177,7 +181,7 @@ def judges_table(by_judge: ByJudge) -> Table:
                 found.single,
                 None if judge == reference else accuracy_difference(recorded, by_judge[reference]),
                 found.combined,
-                len(unparsed(recorded)) / verdicts if verdicts else None,
+                unparsed_share(recorded),
             ]
         )
     columns = (

@@ -109,13 +109,26 @@ class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
     players: tuple[PlayerConfig, ...] = Field(min_length=1, description="the field, names unique")
     judge: JudgeConfig = Field(description="who judges")
     protocol: ProtocolConfig = Field(ProtocolConfig(), description="how a debate goes")
-    speech: SpeechConfig = Field(SpeechConfig(), description="limits and sampling of speeches")
+    speech: SpeechConfig = Field(
+        SpeechConfig(), description="limits and sampling of speeches; in consultancies up to 300 words and 1000 tokens"
+    )
     baselines: tuple[BaselineName, ...] = Field(
         (), description="blind: the judge decides from the question alone; expert: it reads the story; both give PGR"
     )
     long_stories: Literal["refuse", "window"] = Field(
         "refuse", description="what to do with stories over a player's context: refuse to start, or show a window"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _consultants_may_say_more(cls, tree: object) -> object:
+        if not isinstance(tree, dict):
+            return tree
+        protocol, speech = tree.get("protocol", cls.model_fields["protocol"].default), tree.get("speech", {})
+        kind = protocol.get("kind") if isinstance(protocol, dict) else getattr(protocol, "kind", None)
+        if "consultancy" in str(kind) and isinstance(speech, dict):
+            return {**tree, "speech": {"max_words": 300, "max_tokens": 1000, **speech}}
+        return tree
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -194,9 +207,6 @@ class ConsultancyConfig(FieldConfig):
     """A field of consultants, each of which argues alone."""
 
     protocol: ProtocolConfig = Field(ProtocolConfig(kind="consultancy"), description="how a consultancy goes")
-    speech: SpeechConfig = Field(
-        SpeechConfig(max_words=300, max_tokens=1000), description="limits and sampling of speeches"
-    )
 
     @model_validator(mode="after")
     def _consultancies(self) -> Self:
@@ -211,9 +221,7 @@ class ConsultancyConfig(FieldConfig):
 class RejudgeConfig(SessionConfig, RatingConfig):
     """More judges for debates that are recorded, or none: then what is there is rated at once."""
 
-    sources: tuple[str, ...] = Field(
-        min_length=1, description="run folders (DIR or run:DIR), published debates (nyu:FILE)"
-    )
+    sources: tuple[str, ...] = Field((), description="run folders (DIR or run:DIR), published debates (nyu:FILE)")
     judge: JudgeConfig | None = Field(None, description="who judges, where it is one judge; none for no calls at all")
     judges: tuple[JudgeConfig, ...] = Field((), description="who judges, where they are several")
     keep: bool = Field(

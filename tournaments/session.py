@@ -13,7 +13,7 @@ from debate.card import check_judge_unseen
 from debate.command import Invocation
 from debate.extensions import extension_digests
 from debate.folds import check_folds
-from debate.metrics.accuracy import unparsed
+from debate.metrics.accuracy import final_verdicts, unparsed
 from debate.models.limits import Budget, Meter
 from debate.models.load import Models, check_access
 from debate.prompts import Prompts
@@ -185,7 +185,7 @@ def write_debates(run: RunFolder, recorded: Sequence[Recorded]) -> None:
 def check_quality(config: SessionConfig, recorded: Sequence[Recorded]) -> list[str]:
     """Say why a run fails: too many unparsed verdicts or failed debates, with examples; empty if it does not."""
     found = []
-    verdicts = sum(len(item.verdicts) for item in recorded)
+    verdicts = sum(len(final_verdicts(item)) for item in recorded)
     lost = unparsed(recorded)
     if verdicts and len(lost) / verdicts > config.max_unparsed:
         examples = "; ".join(dict.fromkeys(str(verdict.unparsed) for verdict in lost[:3]))

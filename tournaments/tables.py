@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from debate.metrics.accuracy import accuracy, mean_mass, unparsed
+from debate.metrics.accuracy import accuracy, mean_mass, unparsed_share
 from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval
 from debate.metrics.recovery import gap_recovered
@@ -41,8 +41,8 @@ def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Tab
     gap = "blind" in baselines and "expert" in baselines
     rows: list[list[Cell]] = []
     for name, recorded in {**groups, **{f"{name}, no debate": items for name, items in baselines.items()}}.items():
-        verdicts = sum(len(item.verdicts) for item in recorded)
-        if not verdicts:
+        lost = unparsed_share(recorded)
+        if lost is None:
             continue
         found, bias = accuracy(recorded), position_bias(recorded)
         row: list[Cell] = [
@@ -54,7 +54,7 @@ def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Tab
             found.combined,
             None if bias is None else bias.flip_rate,
             None if bias is None else bias.shift,
-            len(unparsed(recorded)) / verdicts,
+            lost,
             mean_mass(recorded),
         ]
         if gap:

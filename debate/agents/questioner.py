@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Protocol
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from debate.config import Config
 from debate.models.base import Completion, Draw, Model, Sampling
 from debate.models.load import ModelField
 from debate.prompts import Prompts
-from debate.quotes import Argument, Quote, parse_argument
+from debate.quotes import Argument, parse_plain
 from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
@@ -92,7 +93,7 @@ class ModelQuestioner:
         for attempt in range(config.max_attempts):
             draws = [draw._replace(attempt=draw.attempt + attempt)]
             (completion,) = await self._model.sample(messages, draws=draws, sampling=sampling)
-            candidates.append(read_question(completion, config.max_words))
+            candidates.append(read_question(completion, config.max_words, literal=(view.question, *view.answers)))
             if candidates[-1].valid:
                 break
         # Half a question, which is not valid, still says more than none.
@@ -100,7 +101,7 @@ class ModelQuestioner:
         return Speech(tuple(candidates), chosen)
 
 
-def read_question(reply: Completion, max_words: int) -> Candidate:
+def read_question(reply: Completion, max_words: int, *, literal: Sequence[str] = ()) -> Candidate:
     """Read what the judge says from a reply: outside its thinking, without a label before it, up to its first question.
 
     Of a label, such as "Question for Debater A:", only whom it is for is kept.
@@ -108,6 +109,7 @@ def read_question(reply: Completion, max_words: int) -> Candidate:
     Args:
         reply: The model's reply.
         max_words: Most words; what is longer is cut at a sentence end.
+        literal: Question and answers: a phrase in one of them is no name.
 
     Returns:
         The candidate, its names as of a speaker in seat A, with a flaw if it says nothing or breaks off.
@@ -119,8 +121,7 @@ def read_question(reply: Completion, max_words: int) -> Candidate:
         text = (f"{label['whom']}: " if label["whom"] else "") + text[label.end() :]
     asked = next((end for _, end in sentence_spans(text) if text[:end].rstrip("\"'”’").endswith("?")), len(text))
     cut = cut_at_sentence(text[:asked], max_words)
-    parsed = parse_argument(cut, None, seat="A")
-    argument = Argument(tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in parsed.spans))
+    argument = parse_plain(cut, seat="A", literal=literal)
     if not any(character.isalnum() for character in argument.plain()):
         return Candidate(reply.text, Argument(()), thinking, ("it asks nothing",))
     broken = (len(cut) < asked or reply.finish == "length") and not is_ended(cut)

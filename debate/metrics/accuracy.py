@@ -77,6 +77,12 @@ def unparsed(recorded: Sequence[Recorded]) -> list[Verdict]:
     return [verdict for item in recorded for verdict in final_verdicts(item) if verdict.probabilities is None]
 
 
+def unparsed_share(recorded: Sequence[Recorded]) -> float | None:
+    """Share of the final verdicts that named no answer; None where there is no final verdict."""
+    verdicts = sum(len(final_verdicts(item)) for item in recorded)
+    return len(unparsed(recorded)) / verdicts if verdicts else None
+
+
 def mean_mass(recorded: Sequence[Recorded]) -> float | None:
     """Mean probability that the choice tokens held at final verdicts, where known: near 1 if the judge understood."""
     masses = [verdict.mass for item in recorded for verdict in final_verdicts(item) if verdict.mass is not None]

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from debate.config import parse
 from debate.metrics.recovery import gap_recovered
 from debate.record import Recorded, from_json
 from tests.commands import assert_refuses, call
 from tests.runs import SCRIPTS, Ended, Run, cells, debates, metrics, swiss, tournament, write
+from tournaments.config import ConsultancyConfig, SwissConfig
 from tournaments.consultancy import COMMAND
 
 PLAYERS = ["extractive", "first", "second"]
@@ -270,3 +272,18 @@ def test_a_judge_that_asks_nothing_is_flagged_and_the_run_goes_on(tmp_path: Path
         if turn["role"] == "judge"
     ]
     assert {(tuple(turn["flaws"]), len(turn["candidates"])) for turn in asked} == {(("it asks nothing",), 2)}
+
+
+@pytest.mark.parametrize("kind", ["consultancy", "double_consultancy"])
+def test_consultants_may_say_more_than_debaters(kind: str) -> None:
+    names = "a" if kind == "consultancy" else "ab"
+    players = [{"name": name, "kind": "extractive"} for name in names]
+    tree: dict[str, Any] = {"judge": {"model": "scripted/m:f"}, "players": players}
+    config = ConsultancyConfig if kind == "consultancy" else SwissConfig
+    assert parse(config, tree | {"protocol": {"kind": kind}}, where="t").speech.max_words == 300
+    own = parse(config, tree | {"protocol": {"kind": kind}, "speech": {"max_words": 90}}, where="t")
+    assert own.speech.max_words == 90
+    if kind == "double_consultancy":
+        assert parse(config, tree, where="t").speech.max_words == 150
+    else:
+        assert parse(config, tree, where="t").speech.max_words == 300
