@@ -129,7 +129,7 @@ def groups_of(recorded: Sequence[Recorded]) -> dict[str, list[Recorded]]:
         recorded: Debates in which somebody speaks.
 
     Returns:
-        Debates by what their group is called; where several groups are there, all of them first.
+        Debates by what their group is called; all of them first, where no group is all.
     """
     several = len({item.debate.tags.get(SOURCE) for item in recorded}) > 1
     found: dict[str, list[Recorded]] = {}
@@ -143,7 +143,8 @@ def groups_of(recorded: Sequence[Recorded]) -> dict[str, list[Recorded]]:
         if several:
             found.setdefault(f"{name}, {debate.tags.get(SOURCE)}", []).append(item)
     ordered = dict(sorted(found.items()))
-    return ordered if len(found) == 1 else {"all": list(recorded), **ordered}
+    whole = any(len(items) == len(recorded) for items in found.values())
+    return ordered if whole else {"all": list(recorded), **ordered}
 
 
 def consultants_table(recorded: Sequence[Recorded], *, soft: bool) -> Table | None:

@@ -76,8 +76,10 @@ def read_material(config: RejudgeConfig, resume: Path | None) -> Material:
         The debates.
 
     Raises:
-        DissoiError: A source cannot be read, or nothing is left of it.
+        DissoiError: There is no source, one cannot be read, or nothing is left of them.
     """
+    if not config.sources:
+        raise ConfigError("no sources; name run folders, or nyu:FILE, as arguments (see --help)")
     kept = None if resume is None else read_kept(resume)
     if resume is not None and kept is not None:
         came = set(kept.judges)

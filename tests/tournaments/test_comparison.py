@@ -104,6 +104,15 @@ def test_the_difference_is_paired_by_debate() -> None:
     assert accuracy_difference(second[3:], first) is None
 
 
+def test_judges_that_never_differ_may_yet_differ_on_few_stories() -> None:
+    first = [item(str(n), str(n // 2), 0.9) for n in range(40)]
+    found = accuracy_difference(first, first)
+    assert found is not None
+    # Wilson's upper end for 0 of 20 stories: z² / (n + z²).
+    assert (found.value, found.low) == (0, -found.high)
+    assert found.high == pytest.approx(1.96**2 / (20 + 1.96**2), abs=1e-4)
+
+
 def test_pairing_makes_the_interval_narrow() -> None:
     draw = random.Random(0)
     stories = [(str(n), float(draw.random() < 0.5)) for n in range(200)]

@@ -229,7 +229,7 @@ def test_wrong_sources_and_no_judge_are_refused(done: Run, tmp_path: Path) -> No
     refused(rejudge(done.folder, "--keep", "false", *output), "no judge")
     refused(rejudge(done.folder, "--fold", "judge", *output), "none of the 70 debates", "debater, validation")
     refused(rejudge(done.folder, "--tags.setting", "x", *output), "no debate has the tag 'setting'")
-    refused(rejudge(*output), "give one with --config FILE", "sources as arguments")
+    refused(rejudge(*output), "no sources", "name run folders, or nyu:FILE, as arguments")
     twice = write(tmp_path / "c.yaml", {"sources": [str(done.folder)], "judges": [VOTES, VOTES]})
     refused(rejudge("--config", twice, *output), "judge named twice: votes")
     assert not (tmp_path / "run").exists()
