@@ -39,7 +39,7 @@ class CallRow:
 
     Attributes:
         key: What makes the call the same call again, see ``debate.models.calls``.
-        operation: "sample", "choose" or "score".
+        operation: "sample", "choose" or "score"; "rejected" for a reply that could not be used.
         model: The model's name.
         reply: The reply as JSON.
         usage: The tokens it used.

@@ -64,7 +64,8 @@ FAULTS: dict[str, tuple[int, Reply]] = {
     "object": (ALWAYS, Reply(200, b'{"hello": "world"}')),
 }
 # Faults in an answer that is otherwise right: no-logprobs, no-letters, one-letter, zero-logprobs, empty, null-content,
-# filter, short-n, no-usage. Faults of the connection: reset-once, hang.
+# filter, short-n, no-usage, some-logprobs (none for prompts that hold "unlucky"). Faults of the connection: reset-once,
+# hang.
 
 
 def noise(*parts: object) -> random.Random:
@@ -189,7 +190,8 @@ class ChatServer:
         choices, tokens_out = [], 0
         for index in range(1 if fault == "short-n" else request.get("n") or 1):
             logprobs = None
-            if request.get("logprobs") and fault != "no-logprobs":
+            silent = fault == "no-logprobs" or (fault == "some-logprobs" and "unlucky" in prompt)
+            if request.get("logprobs") and not silent:
                 top = letter_logprobs(prompt, request.get("top_logprobs") or 0, fault)
                 logprobs = {"content": [{**top[0], "top_logprobs": top}], "refusal": None}
             text = top[0]["token"] if logprobs else reply_text(prompt, story, index)

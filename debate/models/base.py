@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from debate.errors import ModelError
+from debate.errors import ModelAccessError, ModelError
 
 MessageRole = Literal["system", "user", "assistant"]
 
@@ -166,6 +166,30 @@ class ShortReplyError(ModelError):
         self.completions = completions
 
 
+class UnusableReplyError(ModelError):
+    """A server replied, and is paid for it, but the reply holds nothing that can be used.
+
+    Attributes:
+        usage: Tokens.
+    """
+
+    def __init__(self, message: str, usage: Usage) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
+class NoLogprobsError(ModelAccessError):
+    """A model that was taken to give log-probabilities replied without: no other reply will have them.
+
+    Attributes:
+        usage: Tokens.
+    """
+
+    def __init__(self, message: str, usage: Usage) -> None:
+        super().__init__(message)
+        self.usage = usage
+
+
 def estimate_tokens(messages: Messages) -> int:
     """Estimate a prompt's tokens, rounded up: a token for every three characters, and four a message."""
     return sum(math.ceil(len(message.content) / 3) + 4 for message in messages)
@@ -223,6 +247,7 @@ class Model(Protocol):
 
         Raises:
             ContextError: The prompt exceeds the context.
+            NoLogprobsError: The model gives no probabilities, though it was taken to.
             ModelError: The call failed for good.
         """
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from debate.errors import ModelError
@@ -15,9 +16,11 @@ from debate.models.base import (
     Draw,
     Messages,
     Model,
+    NoLogprobsError,
     Sampling,
     Scores,
     ShortReplyError,
+    UnusableReplyError,
     Usage,
 )
 from debate.models.limits import Meter
@@ -201,7 +204,11 @@ class LoggedModel:
         while len(found) < len(keys):
             missing = keys[len(found) :]
             with self._meter.calling(len(missing)):
-                replies = await ask(positions[len(found) :])
+                try:
+                    replies = await ask(positions[len(found) :])
+                except (UnusableReplyError, NoLogprobsError) as error:
+                    await self._keep_rejected(missing[0], error)
+                    raise
             rows = [CallRow(key, operation, self.name, *reply) for key, reply in zip(missing, replies, strict=False)]
             if not rows:
                 raise ModelError(f"{self.name} gave no reply to a request for {len(missing)}; report this engine")
@@ -210,6 +217,14 @@ class LoggedModel:
                 await self._store.add_calls(rows)
             found |= {row.key: row for row in rows}
         return found
+
+    async def _keep_rejected(self, key: str, error: UnusableReplyError | NoLogprobsError) -> None:
+        """Count a reply that cannot be used, and keep what it cost, for it is paid for; it is never replayed."""
+        self._meter.count(self.name, error.usage)
+        if self._store is not None:
+            reply = json.dumps({"error": str(error)})
+            row = CallRow(f"{key}:rejected:{uuid.uuid4().hex}", "rejected", self.name, reply, error.usage)
+            await self._store.add_calls([row])
 
 
 async def _share(task: asyncio.Task[dict[str, CallRow]]) -> dict[str, CallRow]:

@@ -383,10 +383,10 @@ def _first_tokens(response: ChatCompletion) -> list[TokenProbability]:
     if reported is None or not reported.content:
         raise ValueError("the server returned no log-probabilities")
     first = reported.content[0]
-    entries = list(first.top_logprobs or [])
-    if first.token not in {entry.token for entry in entries}:
-        entries = [first, *entries]
-    return [TokenProbability(entry.token, math.exp(entry.logprob)) for entry in entries]
+    tokens = [TokenProbability(entry.token, math.exp(entry.logprob)) for entry in first.top_logprobs or []]
+    if first.token not in {entry.token for entry in tokens}:
+        tokens.insert(0, TokenProbability(first.token, math.exp(first.logprob)))
+    return tokens
 
 
 def _finish(reason: str | None) -> Literal["stop", "length", "filter"]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from debate.errors import ContextError, DissoiError, ModelAccessError, ModelError
-from debate.models.base import Capabilities, Draw, Message, Sampling, ShortReplyError, Usage
+from debate.errors import BudgetError, ContextError, DissoiError, ModelAccessError, ModelError
+from debate.models.base import Capabilities, Draw, Message, Sampling, ShortReplyError, UnusableReplyError, Usage
 from debate.models.calls import LoggedModel
 from debate.models.letters import TokenProbability, choice_probabilities
 from debate.models.limits import Budget, Meter
@@ -196,8 +196,8 @@ async def test_passing_faults_are_retried(connect: Connect, chat_server: ChatSer
         ("503-always", 4, (ModelError, "answered 503: .*overloaded")),
         ("html", 1, (ModelError, "no chat completion but '<html>.*nginx")),
         ("truncated", 1, (ModelError, "broken JSON")),
-        ("object", 1, (ModelError, "without choices")),
-        ("empty", 1, (ModelError, "without choices")),
+        ("object", 1, (UnusableReplyError, "without choices")),
+        ("empty", 1, (UnusableReplyError, "without choices")),
         ("short-n", 1, (ShortReplyError, "returned 1 of 2 samples .*declare `n: false`")),
     ],
 )
@@ -216,17 +216,45 @@ async def test_lasting_faults_are_named(
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "error"),
     [
-        ("no-logprobs", "no log-probabilities; declare `logprobs: false`"),
-        ("zero-logprobs", "sum to 18, which is no distribution .*declare `logprobs: false`"),
-        ("empty", "without choices"),
+        ("no-logprobs", (ModelAccessError, "no log-probabilities; declare `logprobs: false`")),
+        ("zero-logprobs", (ModelAccessError, "sum to 18, which is no distribution .*declare `logprobs: false`")),
+        ("empty", (ModelError, "without choices")),
     ],
 )
-async def test_missing_logprobs_are_named(connect: Connect, fault: str, words: str) -> None:
-    async with connect(f"fault-{fault}") as model:
-        with pytest.raises(ModelError, match=words):
-            await model.choose(JUDGE, ("A", "B"))
+async def test_replies_without_logprobs_are_named_and_paid_for(
+    connect: Connect, chat_server: ChatServer, tmp_path: Path, fault: str, error: tuple[type[DissoiError], str]
+) -> None:
+    kind, words = error
+    store = Store(tmp_path / "run.sqlite")
+    name = f"openai/fault-{fault}"
+    before = chat_server.calls(f"fault-{fault}")
+    meter = Meter(Budget(max_calls=2), {})
+    async with connect(f"fault-{fault}") as remote:
+        model = LoggedModel(remote, store, meter)
+        for question in "123":
+            # Each costs, so the third is not made; a run stops at the first where no other could succeed.
+            with pytest.raises(kind if question < "3" else BudgetError, match=words if question < "3" else "max_calls"):
+                await model.choose([Message("user", question)], ("A", "B"))
+    used = store.usage()[name]
+    assert chat_server.calls(f"fault-{fault}") - before == meter.total().calls == used.calls == 2
+    assert meter.total().tokens == used.tokens
+    assert used.tokens.tokens_in > 0
+    # A resumed run goes on with the same budget, and asks again.
+    resumed = Meter(Budget(max_calls=3), {}, earlier=store.usage())
+    async with connect(f"fault-{fault}") as remote:
+        with pytest.raises(kind, match=words):
+            await LoggedModel(remote, store, resumed).choose([Message("user", "1")], ("A", "B"))
+    assert resumed.total().calls == 3
+    store.close()
+
+
+async def test_one_reply_without_logprobs_does_not_stop_a_run_whose_others_have_them(connect: Connect) -> None:
+    async with connect("fault-some-logprobs") as model:
+        assert (await model.choose(JUDGE, ("A", "B"))).mass > 0
+        with pytest.raises(ModelError, match="no log-probabilities"):
+            await model.choose([Message("user", "unlucky")], ("A", "B"))
 
 
 async def test_a_reply_without_the_letters_is_a_finished_call(
