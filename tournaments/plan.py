@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from debate.agents.evidence import SHORT_WORDS, longest_quote
+from debate.agents.evidence import SHORT_WORDS, longest_quote, useful_drafts
 from debate.agents.judge import JudgeConfig
 from debate.agents.passages import quotable
 from debate.models.limits import Price
@@ -313,8 +313,9 @@ def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
         heard = (heard + field.asked * reader.speech(field.config.protocol.questioner.max_words)) / 2
     story = reader.mean_story if player.reads_story(scores=True) else 0
     frame = reader.speaker_frame(field.role, template_of(player, field), longest=False)
-    drafts = player.drafts if player.kind == "evidence_first" else 1
-    scoring = drafts if drafts > 1 and capabilities_of(player.model).score else 0
+    able = capabilities_of(player.model)
+    drafts = useful_drafts(player.drafts, able, speech.sampling) if player.kind == "evidence_first" else 1
+    scoring = drafts if drafts > 1 else 0
     return Calls(
         each * (drafts + scoring),
         round(each * (frame + story + heard) + each * scoring * 120),

@@ -13,7 +13,7 @@ from debate.config import Config
 from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
 from debate.models.base import Model, Sampling
-from debate.models.load import ModelConfig, ModelField
+from debate.models.load import ModelConfig, ModelField, kind_of
 from debate.prompts import Prompts
 from debate.windows import Windowed
 
@@ -73,6 +73,11 @@ class PlayerConfig(Config):
             raise ValueError(f"player {self.name!r}: options are for a debater of your own; {self.kind} has none")
         if self.kind in {"free", "evidence_first"} and self.model is None:
             raise ValueError(f"player {self.name!r} is {self.kind} and needs a model, such as embedded/smollm2-135m")
+        if self.drafts > 1 and self.model is not None and kind_of(self.model.name) == "remote":
+            raise ValueError(
+                f"player {self.name!r}: drafts are chosen between by the model's own likelihood, which "
+                f"{self.model.name} does not give (no server does); leave drafts out, or use a local model"
+            )
         if any(ord(character) < 32 for character in self.name):
             raise ValueError(f"player name {self.name!r} holds a control character")
         return self

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from debate.agents.render import show_answers, show_turns
-from debate.models.base import Completion, Draw, Model, Sampling
+from debate.models.base import Capabilities, Completion, Draw, Model, Sampling
 from debate.prompts import Prompts
 from debate.quotes import Argument, Name, Quote, extract_argument, parse_argument, story_index, verify
 from debate.sentences import cut_at_sentence, is_ended, sentence_spans
@@ -98,7 +98,12 @@ class Limits:
 Make = Callable[[Sequence[Draw]], Awaitable[Sequence[Candidate]]]
 
 
-async def sample_valid(make: Make, draw: Draw, n: int, limits: Limits) -> tuple[Candidate, ...]:
+def draws_differ(capabilities: Capabilities, sampling: Sampling) -> bool:
+    """Whether a model that is asked the same again may say something else: not at temperature 0, where it takes one."""
+    return sampling.temperature > 0 or not capabilities.temperature
+
+
+async def sample_valid(make: Make, draw: Draw, n: int, limits: Limits, *, again: bool = True) -> tuple[Candidate, ...]:
     """Sample candidates, and again for those that are not valid, each attempt in one request.
 
     Args:
@@ -106,12 +111,13 @@ async def sample_valid(make: Make, draw: Draw, n: int, limits: Limits) -> tuple[
         draw: The first draw.
         n: Valid candidates wanted.
         limits: How often to try.
+        again: Whether another attempt may give something else (``draws_differ``); without that there is one.
 
     Returns:
         All candidates in order of sampling.
     """
     candidates: list[Candidate] = []
-    for attempt in range(limits.max_attempts):
+    for attempt in range(limits.max_attempts if again else 1):
         missing = n - sum(candidate.valid for candidate in candidates)
         if missing <= 0:
             break
@@ -257,7 +263,8 @@ class FreeDebater:
             completions = await self._model.sample(messages, draws=draws, sampling=self._sampling)
             return [read_candidate(completion, view, self._limits) for completion in completions]
 
-        return await sample_valid(make, draw, n, self._limits)
+        again = draws_differ(self._model.capabilities, self._sampling)
+        return await sample_valid(make, draw, n, self._limits, again=again)
 
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""

@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from debate.agents.debater import Limits, Speech, sample_valid, speak, split_thinking, task_for
+from debate.agents.debater import Limits, Speech, draws_differ, sample_valid, speak, split_thinking, task_for
 from debate.agents.passages import MIN_WORDS, overlaps, quotable
 from debate.agents.render import show_turns
-from debate.models.base import Completion, Draw, Message, Model, Sampling
+from debate.models.base import Capabilities, Completion, Draw, Message, Model, Sampling
 from debate.prompts import Prompts
 from debate.quotes import Argument, Name, Quote, parse_argument
 from debate.sentences import cut_at_sentence, is_ended, sentence_spans
@@ -212,6 +212,11 @@ def repeats(text: str, size: int = 5) -> bool:
     return len(set(grams)) < len(grams)
 
 
+def useful_drafts(drafts: int, capabilities: Capabilities, sampling: Sampling) -> int:
+    """How many drafts are worth sampling of those asked for: one where they are all alike, or none can be preferred."""
+    return drafts if capabilities.score and draws_differ(capabilities, sampling) else 1
+
+
 class EvidenceFirstDebater:
     """Picks the story sentences that most favour its answer, then says why they do.
 
@@ -223,7 +228,7 @@ class EvidenceFirstDebater:
         sampling: How it writes.
         quotes: Quotes in a speech.
         drafts: Explanations sampled for each candidate; the one that most raises the own answer by the model's own
-            likelihood is kept (needs a model that scores).
+            likelihood is kept. Of a model that does not score, or at temperature 0, only one is sampled.
         overlap: Nats that shared words are worth beside the likelihood, see ``rank_by_likelihood``.
     """
 
@@ -245,7 +250,7 @@ class EvidenceFirstDebater:
         self._limits = limits
         self._sampling = sampling
         self._quotes = quotes
-        self._drafts = drafts
+        self._drafts = useful_drafts(drafts, model.capabilities, sampling)
         self._max_quote_words = longest_quote(limits.max_words, quotes)
         self._overlap = overlap
 
@@ -266,7 +271,8 @@ class EvidenceFirstDebater:
             groups = [completions[at : at + self._drafts] for at in range(0, len(completions), self._drafts)]
             return list(await asyncio.gather(*(self._best_draft(view, quotes, group) for group in groups)))
 
-        return await sample_valid(make, draw, n, self._limits)
+        again = draws_differ(self._model.capabilities, self._sampling)
+        return await sample_valid(make, draw, n, self._limits, again=again)
 
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""

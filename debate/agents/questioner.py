@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from debate.agents.debater import Speech, split_thinking
+from debate.agents.debater import Speech, draws_differ, split_thinking
 from debate.agents.judge import ask_judge
 from debate.config import Config
 from debate.models.base import Completion, Draw, Model, Sampling
@@ -90,7 +90,7 @@ class ModelQuestioner:
         messages = ask_judge("judge_question", view, self._prompts, whom=whom, max_words=str(config.max_words))
         sampling = Sampling(config.max_tokens, config.temperature)
         candidates: list[Candidate] = []
-        for attempt in range(config.max_attempts):
+        for attempt in range(config.max_attempts if draws_differ(self._model.capabilities, sampling) else 1):
             draws = [draw._replace(attempt=draw.attempt + attempt)]
             (completion,) = await self._model.sample(messages, draws=draws, sampling=sampling)
             candidates.append(read_question(completion, config.max_words, literal=(view.question, *view.answers)))

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.agents.debater import FreeDebater, Limits, cut_argument, read_candidate, sample_valid, speak
-from debate.models.base import Completion, Draw, Messages, Sampling
+from debate.agents.evidence import EvidenceFirstDebater
+from debate.models.base import Capabilities, Completion, Draw, Messages, Sampling
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
 from debate.question import Question
@@ -72,6 +73,26 @@ async def test_valid_ones_are_not_sampled_again() -> None:
 
     assert len(await sample_valid(make, Draw(), 3, LIMITS)) == 3
     assert asked == [3]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "takes_one", "attempts"), [(0.0, True, 1), (0.0, False, 3), (0.1, True, 3), (0.8, False, 3)]
+)
+async def test_a_model_that_would_say_the_same_again_is_not_asked_again(
+    temperature: float, attempts: int, *, takes_one: bool
+) -> None:
+    model = ScriptedModel(["too short"], capabilities=Capabilities(temperature=takes_one))
+    sampling = Sampling(50, temperature=temperature)
+    debater = FreeDebater(model, name="p", prompts=Prompts(), limits=LIMITS, sampling=sampling)
+    assert len(await debater.candidates(VIEW, Draw(), 2)) == 2 * attempts
+    evidence = EvidenceFirstDebater(
+        ScriptedModel(["too short"], capabilities=Capabilities(score=True, temperature=takes_one)),
+        name="p",
+        prompts=Prompts(),
+        limits=Limits(min_words=50, max_words=60, max_attempts=3),
+        sampling=sampling,
+    )
+    assert len(await evidence.candidates(VIEW, Draw(), 2)) == 2 * attempts
 
 
 def test_the_first_valid_candidate_is_spoken() -> None:

@@ -316,6 +316,25 @@ async def test_of_valid_drafts_the_one_of_highest_gain_is_kept() -> None:
     assert [draw.sample for draw in seen] == list(range(8))  # no two candidates share a draft
 
 
+@pytest.mark.parametrize(("scores", "temperature", "drafts"), [(True, 0.8, 4), (False, 0.8, 1), (True, 0.0, 1)])
+async def test_no_draft_is_paid_for_that_could_not_be_preferred(
+    temperature: float, drafts: int, *, scores: bool
+) -> None:
+    seen: list[Draw] = []
+
+    def reply(messages: Messages, draw: Draw) -> str:
+        if "Which 1 sentences" in messages[-1].content:
+            return "1"
+        seen.append(draw)
+        return f"She surely shut it, {draw.sample}."
+
+    model = ScriptedModel(reply, score=score, capabilities=Capabilities(score=scores))
+    limits, sampling = Limits(1, 60, 1, 2), Sampling(100, temperature=temperature)
+    wanted = EvidenceFirstDebater(model, name="p", prompts=PROMPTS, limits=limits, sampling=sampling, drafts=4)
+    assert (await wanted.argue(ANA, Draw())).candidates[0].valid
+    assert len(seen) == drafts
+
+
 async def test_thinking_is_neither_said_nor_scored() -> None:
     scored: list[str] = []
 

@@ -115,8 +115,8 @@ def test_letters_follow_the_seats_whatever_is_said(text: str, seats: tuple[int, 
 
 
 async def test_attempts_end_with_the_first_that_says_something() -> None:
-    async def ask(*replies: str, attempts: int) -> tuple[int, int]:
-        config = QuestionerConfig(max_attempts=attempts, max_tokens=4)
+    async def ask(*replies: str, attempts: int, temperature: float = 0.8) -> tuple[int, int]:
+        config = QuestionerConfig(max_attempts=attempts, max_tokens=4, temperature=temperature)
         asks = ModelQuestioner(ScriptedModel(replies), name="j", prompts=Prompts(), config=config)
         speech = await asks.ask(Transcript(question()).view(), Draw())
         return len(speech.candidates), speech.chosen
@@ -125,3 +125,4 @@ async def test_attempts_end_with_the_first_that_says_something() -> None:
     assert await ask("", "", "", attempts=3) == (3, 0)
     assert await ask("Which of the words show it?", "", attempts=2) == (2, 0)  # half a question is better than none
     assert await ask("Why?", attempts=2) == (1, 0)
+    assert await ask("", "", "", attempts=3, temperature=0) == (1, 0)  # it would only say the same again
