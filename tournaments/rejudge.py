@@ -26,6 +26,7 @@ from debate.together import together
 from debate.verdict import Verdict
 from tournaments.cast import Cast, Kept, check_judge_same, member_of, read_kept, weights_of, write_kept
 from tournaments.config import RejudgeConfig
+from tournaments.contexts import thinks
 from tournaments.exports import export_by_judge
 from tournaments.field import UNTRAINED
 from tournaments.gather import choose, gather, read_sources
@@ -115,14 +116,14 @@ def make_plan(config: RejudgeConfig, recorded: Sequence[Recorded], prompts: Prom
     """
     calls: dict[str, Calls] = {}
     notes: list[str] = []
-    lengths: dict[str, list[int]] = {}
+    lengths: dict[tuple[str, bool], list[int]] = {}
     for judge in config.all_judges:
         if judge.model is None:
             continue
         counter = TokenCounter(judge.model)
-        key = judge.model.model_dump_json()
+        key = judge.model.model_dump_json(), thinks(judge)
         if key not in lengths:
-            lengths[key] = [_prompt_tokens(item, counter, prompts) for item in recorded]
+            lengths[key] = [_prompt_tokens(item, counter, prompts, at_length=thinks(judge)) for item in recorded]
         held = sum(verdict.judge == judge.label for item in recorded for verdict in item.verdicts)
         prompt = sum(lengths[key]) // len(recorded)
         label = judge.model.label
@@ -132,21 +133,28 @@ def make_plan(config: RejudgeConfig, recorded: Sequence[Recorded], prompts: Prom
     return Plan(len(recorded) - silent, 0, silent, calls, {}, {}, tuple(dict.fromkeys(notes)))
 
 
-def _prompt_tokens(item: Recorded, counter: TokenCounter, prompts: Prompts) -> int:
+def _prompt_tokens(item: Recorded, counter: TokenCounter, prompts: Prompts, *, at_length: bool) -> int:
     view = item.debate.transcript.view(story=judge_reads_story(item.debate.protocol))
+    if at_length:
+        return counter(ask_judge("judge_reason", view, prompts, forms="Answer: A\nor\nAnswer: B"))
     return counter(ask_judge("judge_letter", view, prompts, letters="A or B"))
 
 
 def _notes(judge: JudgeConfig, model: ModelConfig, counter: TokenCounter, lengths: Sequence[int]) -> Iterable[str]:
     if model.label == EMBEDDED:
         yield UNTRAINED
+    if judge.kind == "letter" and thinks(judge):
+        yield (
+            f"{model.label} gives no log-probabilities, so the letter judge {judge.label!r} becomes a vote of "
+            f"{judge.votes}."
+        )
     if counter.context is not None:
-        room = counter.context - (1 if judge.kind == "letter" else judge.max_tokens)
+        room = counter.context - (judge.max_tokens if thinks(judge) else 1)
         long = sum(length > room for length in lengths)
         if long:
             yield (
                 f"{long} debates are longer than the {room} tokens that the context of judge {judge.label!r} leaves; "
-                "on those it fails"
+                "on those it fails."
             )
 
 

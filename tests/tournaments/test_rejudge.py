@@ -185,6 +185,18 @@ def test_the_plan_counts_the_calls_that_are_made(done: Run, tmp_path: Path) -> N
     assert rejudge(done.folder, "--limit", 10, "--seed", 0, "--dry-run").out.count("Plan: 10 debates") == 1
 
 
+def test_a_letter_judge_without_log_probabilities_votes_and_the_plan_says_so(done: Run, tmp_path: Path) -> None:
+    flags = [done.folder, "--judge.model", f"{SCRIPTS}:words_only_judge", "--limit", 4, "--output", tmp_path / "run"]
+    plan = rejudge(*flags, "--dry-run")
+    assert "gives no log-probabilities, so the letter judge" in plan.out
+    (planned,) = cells(plan.out, "Plan:")
+    ended = rejudge(*flags)
+    assert ended.code == 0, ended.err
+    (made,) = cells(ended.out, "Cost")
+    assert planned[1] == made[1] == "40"  # four debates, two orders, five votes
+    assert list(metrics(tmp_path / "run")["judges"]) == [LETTER, f"{SCRIPTS}:words_only_judge (letter) by vote of 5"]
+
+
 def test_a_run_of_rejudge_is_a_source_itself(done: Run, judged: Run, tmp_path: Path) -> None:
     assert {item.debate.id for item in load_debates(str(judged.folder))} == {
         i["debate"]["id"] for i in debates(done.folder)
