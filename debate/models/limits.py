@@ -1,8 +1,7 @@
-"""Prices, budgets and the meter that holds a run to them; slots for requests in flight."""
+"""Prices, budgets and the meter that holds a run to them."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -82,35 +81,6 @@ class Figures:
     replayed: int = 0
     tokens: Usage = field(default_factory=Usage)
     cost: float | None = 0.0
-
-
-class Slots:
-    """Bounds the requests in flight at one server, whichever models they are for: ``async with slots``.
-
-    Args:
-        limit: Most at a time.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._semaphore = asyncio.Semaphore(limit)
-        self._surplus = 0
-
-    def lower(self, limit: int) -> None:
-        """Allow no more than ``limit`` at a time from now on; requests in flight are finished."""
-        self._surplus += max(0, self._limit - limit)
-        self._limit = min(self._limit, limit)
-
-    async def __aenter__(self) -> None:
-        """Wait for a slot; those that there should no longer be are taken out as they come free."""
-        await self._semaphore.acquire()
-        while self._surplus:
-            self._surplus -= 1
-            await self._semaphore.acquire()
-
-    async def __aexit__(self, *_: object) -> None:
-        """Let go of the slot."""
-        self._semaphore.release()
 
 
 class Meter:

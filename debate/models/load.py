@@ -18,7 +18,8 @@ from debate.config import NOT_IN_DIGEST, Config
 from debate.errors import ConfigError
 from debate.models.base import Capabilities, Messages, Model, estimate_tokens
 from debate.models.calls import LoggedModel
-from debate.models.limits import Meter, Slots
+from debate.models.endpoints import Endpoint
+from debate.models.limits import Meter
 from debate.models.remote import OPENAI_URL, REASONING_TOKENS, RemoteModel, known_capabilities
 from debate.store import Store
 
@@ -51,17 +52,25 @@ class ModelConfig(Config):
     adapter: str | None = Field(
         None, min_length=1, description="folder of a LoRA adapter on top of a local or the embedded model"
     )
-    base_url: str | None = Field(
-        None, description="an OpenAI-compatible server; default OPENAI_BASE_URL", json_schema_extra=NOT_IN_DIGEST
+    base_url: str | tuple[str, ...] | None = Field(
+        None,
+        description="an OpenAI-compatible server, or a list of servers of the same model, among which requests are "
+        "balanced; default OPENAI_BASE_URL, with commas between several",
+        json_schema_extra=NOT_IN_DIGEST,
     )
     concurrency: int = Field(
         32,
         ge=1,
-        description="requests in flight at its server; of several models of one server the lowest holds for all",
+        description="most requests in flight at each server; of several models of one server the lowest holds for all",
         json_schema_extra=NOT_IN_DIGEST,
     )
     timeout_s: float = Field(120, gt=0, description="seconds to wait for a reply", json_schema_extra=NOT_IN_DIGEST)
-    max_retries: int = Field(6, ge=0, description="the SDK's retries of a request", json_schema_extra=NOT_IN_DIGEST)
+    max_retries: int = Field(
+        6,
+        ge=0,
+        description="tries of a request after the first, at any of the servers",
+        json_schema_extra=NOT_IN_DIGEST,
+    )
     capabilities: CapabilitiesConfig = Field(CapabilitiesConfig(), description="what it can do, where not known")
     reasoning_tokens: int = Field(
         REASONING_TOKENS, ge=0, description="room for a reasoning model's hidden tokens, beside its reply's max_tokens"
@@ -237,12 +246,12 @@ def _check_capabilities(config: ModelConfig) -> None:
         )
 
 
-def _base_url(config: ModelConfig) -> str:
-    return config.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-
-
-def _address(config: ModelConfig) -> str:
-    return _base_url(config).rstrip("/")
+def addresses(config: ModelConfig) -> list[str]:
+    """Return the servers of a remote model, each once: those configured, else the environment's, else OpenAI's."""
+    given = config.base_url or os.environ.get("OPENAI_BASE_URL") or ""
+    parts = given.split(",") if isinstance(given, str) else given
+    found = [part.strip().rstrip("/") for part in parts]
+    return list(dict.fromkeys(filter(None, found))) or [OPENAI_URL]
 
 
 def _deciding(config: ModelConfig) -> dict[str, object]:
@@ -253,7 +262,7 @@ def _deciding(config: ModelConfig) -> dict[str, object]:
     if kind == "remote":
         able = capabilities_of(config)
         room = {"reasoning_tokens": config.reasoning_tokens} if able.reasoning else {}
-        return {"base_url": _address(config), **asdict(able), **room}
+        return {"base_url": sorted(addresses(config)), **asdict(able), **room}
     return {
         "adapter": config.adapter,
         "dtype": "float32" if config.reproducible and config.dtype == "auto" else config.dtype,
@@ -270,15 +279,15 @@ def _differences(each: Sequence[Mapping[str, object]]) -> list[str]:
     return [f" ({text})" if text else "" for text in shown]
 
 
-def _open_remote(config: ModelConfig, slots: Slots | None) -> RemoteModel:
+def _open_remote(config: ModelConfig, endpoints: Sequence[Endpoint] | None) -> RemoteModel:
     return RemoteModel(
         config.name,
         model=config.name.partition("/")[2],
-        base_url=_base_url(config),
+        base_url=addresses(config),
         api_key=os.environ.get("OPENAI_API_KEY"),
         capabilities=capabilities_of(config),
         concurrency=config.concurrency,
-        slots=slots,
+        endpoints=endpoints,
         timeout_s=config.timeout_s,
         max_retries=config.max_retries,
         reasoning_tokens=config.reasoning_tokens,
@@ -320,7 +329,7 @@ class Models:
         self._facts: dict[str, dict[str, str]] = {}
         self._adapters: dict[str, str | None] = {}
         self._remote: dict[str, RemoteModel] = {}
-        self._slots: dict[str, Slots] = {}
+        self._endpoints: dict[str, Endpoint] = {}
         self.grace_s = 0.0
 
     def get(self, config: ModelConfig) -> LoggedModel:
@@ -344,14 +353,17 @@ class Models:
             self._configs[key] = config
             self._facts[key] = {"digest": model.digest, **getattr(model, "facts", {})}
         if remote:
-            self._slots[_address(config)].lower(config.concurrency)
+            for address in addresses(config):
+                self._endpoints[address].lower(config.concurrency)
             self._remote[key].be_patient(config.timeout_s, config.max_retries)
         self.grace_s = max(self.grace_s, config.timeout_s if remote else GRACE_S)
         return self._open[key]
 
     def _get_remote(self, config: ModelConfig, key: str) -> Model:
-        slots = self._slots.setdefault(_address(config), Slots(config.concurrency))
-        self._remote[key] = _open_remote(config, slots)
+        endpoints = [
+            self._endpoints.setdefault(address, Endpoint(address, config.concurrency)) for address in addresses(config)
+        ]
+        self._remote[key] = _open_remote(config, endpoints)
         return self._remote[key]
 
     @property

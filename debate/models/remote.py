@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from debate.errors import ContextError, DissoiError, ModelAccessError, ModelError
+from debate.errors import ContextError, ModelAccessError, ModelError
 from debate.models.base import (
     Capabilities,
     Choice,
@@ -26,15 +25,11 @@ from debate.models.base import (
     Usage,
     estimate_tokens,
 )
-from debate.models.connections import Connections
+from debate.models.endpoints import Balancer, Endpoint
 from debate.models.letters import TokenProbability, choice_probabilities
-from debate.models.limits import Slots
+from debate.models.site import Site
 
 if TYPE_CHECKING:
-    import ssl
-
-    import httpx2
-    import openai
     from openai.types.chat import ChatCompletion
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -44,7 +39,6 @@ _TOP_LOGPROBS = 20
 _MOST_SAMPLES = 128  # the most that a server takes as ``n``
 _MOST_STOPS = 4
 _DECLARE = "declare `logprobs: false` in its capabilities to judge by vote"
-_KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
 
 
 def known_capabilities(model: str) -> Capabilities:
@@ -98,22 +92,28 @@ def wire_messages(messages: Messages, *, system_role: bool) -> list[Message]:
     return merged
 
 
-class RemoteModel:
-    """A model behind an OpenAI-compatible server.
+def is_openai(url: str) -> bool:
+    """Tell whether a base URL is OpenAI's own."""
+    return urlsplit(url).hostname == urlsplit(OPENAI_URL).hostname
 
-    The SDK's own retries are the only ones: on 408, 409, 429 and 5xx, on timeouts and on broken connections, waiting as
-    ``Retry-After`` says. A spent quota is a 429 that fails at once. The connection is opened by the first call, which
-    also binds the model to the running event loop.
+
+class RemoteModel:
+    """A model behind one or more OpenAI-compatible servers.
+
+    A request is tried again, there or at another server, on 408, 409, 429 and 5xx, on timeouts, broken connections and
+    broken JSON, waiting as ``Retry-After`` says; see ``Balancer``, whose retries are the only ones. A spent quota is a
+    429 that fails at once. Connections are opened by the first call, which also binds the model to the running event
+    loop.
 
     Args:
         name: What users call it, such as ``openai/gpt-4.1-mini``.
         model: What the server calls it.
-        base_url: The server, or None for OpenAI's.
+        base_url: The server or servers, or None for OpenAI's.
         api_key: The key; a server of one's own may need none.
         capabilities: What the model can do, see ``known_capabilities``.
-        concurrency: Most requests at a time.
-        slots: Shared with other models of the same server: most requests at a time of all of them. None for its own.
-        timeout_s: Seconds without news from the server until a request counts as failed.
+        concurrency: Most requests at a time at each server.
+        endpoints: The servers where other models share them, in place of ``base_url`` and ``concurrency``.
+        timeout_s: Seconds until a reply must be there, or the request counts as failed.
         max_retries: Retries of a request.
         reasoning_tokens: Room for hidden reasoning that a reasoning model gets on top of a reply's ``max_tokens``.
         key_variable: The environment variable that users put the key in, for messages.
@@ -127,11 +127,11 @@ class RemoteModel:
         name: str,
         *,
         model: str,
-        base_url: str | None,
+        base_url: str | Sequence[str] | None,
         api_key: str | None,
         capabilities: Capabilities,
         concurrency: int = 32,
-        slots: Slots | None = None,
+        endpoints: Sequence[Endpoint] | None = None,
         timeout_s: float = 120,
         max_retries: int = 6,
         reasoning_tokens: int = REASONING_TOKENS,
@@ -143,19 +143,18 @@ class RemoteModel:
             self.digest += f":{reasoning_tokens}"
         self.capabilities = capabilities
         self._model = model
-        self._base_url = base_url or OPENAI_URL
-        if not api_key and urlsplit(self._base_url).hostname == urlsplit(OPENAI_URL).hostname:
+        if endpoints is None:
+            urls = [base_url] if isinstance(base_url, str) else base_url
+            endpoints = [Endpoint(url, concurrency) for url in urls or [OPENAI_URL]]
+        if not api_key and any(is_openai(endpoint.url) for endpoint in endpoints):
             raise ModelAccessError(f"model {name}: {OPENAI_URL} needs an API key; set {key_variable}")
         self._api_key = api_key or ""
         self._key_variable = key_variable
         self._timeout_s = timeout_s
-        self._max_retries = max_retries
         self._reasoning_tokens = reasoning_tokens
-        self._slots = slots or Slots(concurrency)
-        self._stopped = False
+        self._balancer = Balancer(endpoints, max_retries)
+        self._sites: dict[Endpoint, Site] = {}
         self._gave_logprobs = False
-        self._connections = Connections(self._connect)
-        self._tls: ssl.SSLContext | None = None
 
     async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
         """Sample one reply for each draw; a server's samples cannot be drawn again, so draws only count."""
@@ -203,15 +202,17 @@ class RemoteModel:
     def be_patient(self, timeout_s: float, max_retries: int) -> None:
         """Wait and retry at least so long and so often, for another user of the model; before the first call."""
         self._timeout_s = max(self._timeout_s, timeout_s)
-        self._max_retries = max(self._max_retries, max_retries)
+        self._balancer.max_retries = max(self._balancer.max_retries, max_retries)
 
     def stop(self) -> None:
-        """Send no more requests: those that wait for a slot fail, those in flight are finished."""
-        self._stopped = True
+        """Send no more requests: those that wait for their turn fail, those in flight are finished."""
+        self._balancer.stop(ModelError(f"model {self.name} was closed before this call; resume the run to make it"))
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._connections.close()
+        sites, self._sites = self._sites, {}
+        for site in sites.values():
+            await site.close()
 
     async def _sample_once(self, messages: Messages, n: int, sampling: Sampling) -> list[Completion]:
         options: dict[str, object] = {}
@@ -238,58 +239,30 @@ class RemoteModel:
         ]
 
     async def _complete(self, messages: Messages, options: dict[str, object]) -> ChatCompletion:
-        """Make one request, retried by the SDK, and return a response with at least one choice."""
-        from openai import OpenAIError
-        from openai.types.chat import ChatCompletion
+        """Have one request answered, by a response with at least one choice."""
 
-        async with self._slots:
-            if self._stopped:
-                raise ModelError(f"model {self.name} was closed before this call; resume the run to make it")
+        async def send(endpoint: Endpoint) -> ChatCompletion:
             wire = wire_messages(messages, system_role=self.capabilities.system_role)
             sent = [{"role": role, "content": content} for role, content in wire]
-            body = {"model": self._model, "messages": sent, **options}
-            try:
-                with self._connections.taken() as client:
-                    # What ``chat.completions.create`` does, less its walk over the body by the types of its parameters,
-                    # which takes a fifth of a call's time and changes nothing in plain values.
-                    response: object = await client.post(
-                        "/chat/completions",
-                        body=body,
-                        options={"security": {"bearer_auth": True}},
-                        cast_to=ChatCompletion,
-                    )
-            except OpenAIError as error:
-                # Not chained: the cause holds the request, and with it the key.
-                raise self._explain(error) from None
-            except ValueError as error:
-                raise ModelError(f"model {self.name} at {self._where()} sent broken JSON: {error}") from None
-        if not isinstance(response, ChatCompletion):
-            start = self._clean(str(response))
-            raise ModelError(
-                f"model {self.name} at {self._where()} sent no chat completion but {start!r}; check the base URL"
-            )
-        if not response.choices:
-            raise UnusableReplyError(
-                f"model {self.name} at {self._where()} sent a reply without choices", self._usage(response, messages, 0)
-            )
-        return response
+            site = self._site(endpoint)
+            response = await site.complete({"model": self._model, "messages": sent, **options})
+            if not response.choices:
+                raise UnusableReplyError(f"{site.who} sent a reply without choices", self._usage(response, messages, 0))
+            return response
 
-    def _connect(self, connections: int) -> openai.AsyncOpenAI:
-        import httpx2
-        import openai
+        return await self._balancer.ask(messages, send)
 
-        if self._tls is None:
-            self._tls = httpx2.create_ssl_context()  # takes 20 ms, so once for all clients
-        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        return openai.AsyncOpenAI(
-            api_key=self._api_key or "none",
-            base_url=self._base_url,
-            timeout=httpx2.Timeout(self._timeout_s, connect=min(10.0, self._timeout_s)),
-            max_retries=self._max_retries,
-            http_client=openai.DefaultAsyncHttpxClient(
-                verify=self._tls, limits=limits, event_hooks={"response": [_fail_fast_without_quota]}
-            ),
-        )
+    def _site(self, endpoint: Endpoint) -> Site:
+        if endpoint not in self._sites:
+            self._sites[endpoint] = Site(
+                self.name,
+                endpoint.url,
+                api_key=self._api_key,
+                key_variable=self._key_variable,
+                timeout_s=self._timeout_s,
+                max_retries=self._balancer.max_retries,
+            )
+        return self._sites[endpoint]
 
     def _check_context(self, messages: Messages, max_tokens: int) -> None:
         context, prompt = self.capabilities.context, self.count_tokens(messages)
@@ -311,66 +284,6 @@ class RemoteModel:
             cached=(prompt.cached_tokens or 0) if prompt else 0,
             reasoning=(reply.reasoning_tokens or 0) if reply else 0,
         )
-
-    def _explain(self, error: openai.OpenAIError) -> DissoiError:
-        """Say in one line what an error of the SDK means and what to do."""
-        import httpx2
-        import openai
-
-        who = f"model {self.name} at {self._where()}"
-        if isinstance(error, openai.APIStatusError):
-            return self._explain_status(error, who)
-        # The SDK counts a host that does not even take the connection among the timeouts.
-        if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return ModelAccessError(
-                f"{who}: cannot connect, after {self._max_retries} retries; check the server and the base URL "
-                "(OPENAI_BASE_URL)"
-            )
-        if isinstance(error, openai.APITimeoutError):
-            return ModelError(f"{who}: no answer within {self._timeout_s:g} s, after {self._max_retries} retries")
-        cause = self._clean(str(error.__cause__ or error))
-        return ModelError(f"{who}: the call failed, after {self._max_retries} retries: {cause}")
-
-    def _explain_status(self, error: openai.APIStatusError, who: str) -> DissoiError:
-        code, key, detail = error.status_code, self._key_variable, self._clean(error.message)
-        if code == 401:
-            return ModelAccessError(f"{who}: the server refused the API key (401); check {key}")
-        if code == 403:
-            return ModelAccessError(f"{who}: the key in {key} may not use this model (403): {detail}")
-        if code == 404:
-            return ModelAccessError(f"{who}: no such model or address (404); check both: {detail}")
-        if code == 429 and "insufficient_quota" in (error.code, error.type):
-            return ModelAccessError(f"{who}: the quota of the key in {key} is spent; add credit and resume the run")
-        if code == 400 and (error.code == "context_length_exceeded" or "maximum context length" in detail):
-            return ContextError(f"{who}: prompt and reply exceed the context: {detail}")
-        return ModelError(f"{who}: the server answered {code}: {detail}")
-
-    def _where(self) -> str:
-        """Return the server's address without any user name, password or query."""
-        parts = urlsplit(self._base_url)
-        port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
-
-    def _clean(self, text: str) -> str:
-        """Cut a server's words to one short line without the key."""
-        if self._api_key:
-            text = text.replace(self._api_key, "***")
-        line = " ".join(_KEY.sub("***", text).split())
-        return line if len(line) <= 300 else line[:300] + "..."
-
-
-async def _fail_fast_without_quota(response: httpx2.Response) -> None:
-    """Mark a 429 for a spent quota as not to be retried, in the header by which the SDK decides."""
-    if response.status_code != 429:
-        return
-    try:
-        body = json.loads(await response.aread())
-        error = body["error"]
-        spent = "insufficient_quota" in (error.get("code"), error.get("type"))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return
-    if spent:
-        response.headers["x-should-retry"] = "false"
 
 
 def _first_tokens(response: ChatCompletion) -> list[TokenProbability]:

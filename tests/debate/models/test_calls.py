@@ -22,7 +22,7 @@ from debate.models.base import (
     Usage,
 )
 from debate.models.calls import LoggedModel, call_keys
-from debate.models.limits import Budget, Meter, Price, Slots
+from debate.models.limits import Budget, Meter, Price
 from debate.models.scripted import ScriptedModel
 from debate.store import Store
 
@@ -225,36 +225,6 @@ async def test_what_a_short_reply_gave_is_kept_though_the_rest_fails(tmp_path: P
     assert whole.asked == [draws[2:]]
     assert [reply.text[-1] for reply in replies] == ["0", "1", "2", "3", "4"]
     store.close()
-
-
-async def test_slots_are_shared_and_can_be_lowered() -> None:
-    slots, running, most = Slots(4), 0, []
-
-    async def hold(gate: asyncio.Event) -> None:
-        nonlocal running
-        async with slots:
-            running += 1
-            most.append(running)
-            await gate.wait()
-            running -= 1
-
-    first, then = asyncio.Event(), asyncio.Event()
-    held = [asyncio.create_task(hold(first)) for _ in range(4)]
-    await asyncio.sleep(0)
-    held += [asyncio.create_task(hold(then)) for _ in range(6)]
-    held.pop().cancel()
-    slots.lower(2)
-    slots.lower(3)  # more than there are
-    assert running == 4
-    most.clear()
-    first.set()
-    for _ in range(20):
-        await asyncio.sleep(0)
-    assert running == 2
-    then.set()
-    await asyncio.gather(*held)
-    assert len(most) == 5
-    assert max(most) == 2
 
 
 async def test_max_calls_is_never_passed_and_counts_earlier_sessions(tmp_path: Path) -> None:
