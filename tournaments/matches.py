@@ -118,18 +118,17 @@ class Arena:
         Raises:
             DissoiError: Anything that stops the run: a spent budget, a lost model, a full disk.
         """
-        return await together(self._play(setup) for setup in setups)
+        return await together((self._play(setup) for setup in setups), self.slots)
 
     async def _play(self, setup: Setup) -> Recorded:
-        async with self.slots:
-            debate = self._debate(setup, Transcript(setup.question, setup.seats))
-            try:
-                kept = self.store.get("debates", debate.id)
-                debate = from_json(Debate, kept) if kept is not None else await self._hold(setup)
-                verdicts = await judge_debate(debate, self.judge, self.store, seed=self.seed)
-                recorded = Recorded(debate, verdicts)
-            except ModelError as error:
-                recorded = Recorded(dataclasses.replace(debate, failed=str(error)), ())
+        debate = self._debate(setup, Transcript(setup.question, setup.seats))
+        try:
+            kept = self.store.get("debates", debate.id)
+            debate = from_json(Debate, kept) if kept is not None else await self._hold(setup)
+            verdicts = await judge_debate(debate, self.judge, self.store, seed=self.seed)
+            recorded = Recorded(debate, verdicts)
+        except ModelError as error:
+            recorded = Recorded(dataclasses.replace(debate, failed=str(error)), ())
         if self.progress is not None:
             self.progress(recorded)
         return recorded
