@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Mapping
@@ -11,8 +12,9 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from debate.errors import StoreError
+from debate.question import Question
 from debate.store import Store
-from debate.transcript import SEATS, Transcript
+from debate.transcript import SEATS, Transcript, Turn
 from debate.verdict import Verdict
 
 
@@ -91,6 +93,35 @@ _ADAPTERS: dict[type, Any] = {}
 def _adapter(kind: type[RecordT]) -> TypeAdapter[RecordT]:
     adapter: TypeAdapter[RecordT] = _ADAPTERS.get(kind) or _ADAPTERS.setdefault(kind, TypeAdapter(kind))
     return adapter
+
+
+def slim(debate: Debate, question: Question) -> Debate:
+    """Return an equal debate that holds but once what it was read with several times: a run keeps very many in memory.
+
+    Args:
+        debate: A debate as it was read.
+        question: Its question: debates that are given the same object share the story.
+
+    Returns:
+        The debate with this question, and turns whose argument, thinking and flaws are those of their candidates.
+    """
+    transcript = debate.transcript
+    return dataclasses.replace(
+        debate,
+        transcript=dataclasses.replace(
+            transcript,
+            question=question if question == transcript.question else transcript.question,
+            turns=tuple(_slim_turn(turn) for turn in transcript.turns),
+        ),
+    )
+
+
+def _slim_turn(turn: Turn) -> Turn:
+    spoken = next((one for one in turn.candidates if one.argument == turn.argument and one.flaws == turn.flaws), None)
+    if spoken is None:
+        return turn
+    thinking = spoken.thinking if spoken.thinking == turn.thinking else turn.thinking
+    return dataclasses.replace(turn, argument=spoken.argument, thinking=thinking, flaws=spoken.flaws)
 
 
 def join_key(*parts: str) -> str:

@@ -15,7 +15,7 @@ from debate.errors import ModelError
 from debate.models.base import Draw
 from debate.protocols import DebateProtocol, judge_reads_story
 from debate.question import Question
-from debate.record import Debate, Recorded, from_json, join_key, to_json, verdict_key
+from debate.record import Debate, Recorded, from_json, join_key, slim, to_json, verdict_key
 from debate.store import Store
 from debate.together import together
 from debate.transcript import Transcript
@@ -124,7 +124,7 @@ class Arena:
         debate = self._debate(setup, Transcript(setup.question, setup.seats))
         try:
             kept = self.store.get("debates", debate.id)
-            debate = from_json(Debate, kept) if kept is not None else await self._hold(setup)
+            debate = slim(from_json(Debate, kept if kept is not None else await self._hold(setup)), setup.question)
             verdicts = await judge_debate(debate, self.judge, self.store, seed=self.seed)
             recorded = Recorded(debate, verdicts)
         except ModelError as error:
@@ -133,14 +133,15 @@ class Arena:
             self.progress(recorded)
         return recorded
 
-    async def _hold(self, setup: Setup) -> Debate:
+    async def _hold(self, setup: Setup) -> str:
+        """Hold a debate and keep it; returns what is kept."""
         first, second = (None if name is None else self.debaters[name] for name in setup.players)
         draw = Draw(seed=self.seed, repetition=setup.repetition)
         transcript = await self.protocol.hold(setup.question, (first, second), setup.seats, draw)
         debate = self._debate(setup, transcript)
         payload = to_json(debate)
         await self.store.put("debates", debate.id, payload)
-        return from_json(Debate, payload)
+        return payload
 
     def _debate(self, setup: Setup, transcript: Transcript) -> Debate:
         key = setup.key(self.protocol.name)
