@@ -216,8 +216,8 @@ def _check_free(path: Path) -> None:
         held = [file.name for file in path.iterdir()]
     except FileNotFoundError:
         return
-    except NotADirectoryError:
-        held = [path.name]
+    except NotADirectoryError:  # it is a file, or a file stands where a folder above it is needed: mkdir will say so
+        held = [path.name] if path.exists() else []
     except OSError as error:
         raise StoreError(f"cannot read the run folder {path}: {error.strerror or error}") from error
     if set(held) - {_LOCK, _partial(path / CONFIG).name}:
