@@ -8,19 +8,23 @@ import dataclasses
 import io
 import json
 import math
+import operator
 from collections.abc import Sequence
 
 from debate.config import digest
 from debate.run_folder import RunFolder
 from tournaments.ladder import Standings
+from tournaments.ratings import Outcome
 
+# What ``dataclasses.astuple`` gives, without its copies: outcomes hold plain values, and there may be very many.
+_values = operator.attrgetter(*(field.name for field in dataclasses.fields(Outcome)))
 HEAD = ("player", "elo", "low", "high", "status")
 
 
 def export_ratings(run: RunFolder, standings: Standings) -> None:
     """Write ``ratings.csv`` into the run folder, and keep the ratings in its store."""
     # Other outcomes make other ratings: after debates that failed are held again, for one.
-    key = digest([dataclasses.astuple(outcome) for outcome in standings.outcomes])
+    key = digest([_values(outcome) for outcome in standings.outcomes])
     asyncio.run(run.store.put("ratings", key, json.dumps(_ratings(standings), ensure_ascii=False)))
     run.write_text("ratings.csv", _csv([HEAD, *_rows(standings)]))
 
@@ -28,7 +32,7 @@ def export_ratings(run: RunFolder, standings: Standings) -> None:
 def export_by_judge(run: RunFolder, found: Sequence[Standings]) -> None:
     """Write ``ratings.csv`` with the ladders of several judges, a column more for the judge, and keep them all."""
     for standings in found:
-        key = digest([standings.judge, *map(dataclasses.astuple, standings.outcomes)])
+        key = digest([standings.judge, *map(_values, standings.outcomes)])
         ratings = [{"judge": standings.judge, **row} for row in _ratings(standings)]
         asyncio.run(run.store.put("ratings", key, json.dumps(ratings, ensure_ascii=False)))
     rows = [(standings.judge, *row) for standings in found for row in _rows(standings)]

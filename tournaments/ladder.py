@@ -13,6 +13,7 @@ from debate.record import Recorded
 from debate.report import Column, Dot, Figure, Section, Table, dots, heatmap
 from debate.report import Interval as Span
 from debate.report.table import Cell, format_number
+from debate.transcript import Turn
 from tournaments.ratings import AssignmentRatings, Outcome, Rating, Ratings
 from tournaments.tables import cost_table, judge_table
 
@@ -47,6 +48,15 @@ class Standings:
         return [*self.cross_play, *(item for items in self.self_play.values() for item in items)]
 
     @property
+    def by_player(self) -> dict[str, list[Outcome]]:
+        """The outcomes of each player."""
+        found: dict[str, list[Outcome]] = {}
+        for row in self.outcomes:
+            for name in (row.player_a, row.player_b):
+                found.setdefault(name, []).append(row)
+        return found
+
+    @property
     def order(self) -> list[str]:
         """Players by Elo, best first."""
         return sorted(self.ratings.players, key=lambda name: (-self.ratings.players[name].elo, name))
@@ -74,15 +84,15 @@ def win_rate(outcomes: Iterable[Outcome], player: str, *, right: bool | None = N
 
 def ladder_table(standings: Standings) -> Table:
     """The ladder: a row a player, best first."""
+    turns: dict[str | None, list[Turn]] = {}
+    for item in standings.recorded:
+        for turn in item.debate.transcript.turns:
+            if turn.answer is not None:
+                turns.setdefault(item.debate.players[turn.answer], []).append(turn)
     rows: list[list[Cell]] = []
     for place, name in enumerate(standings.order, 1):
         rating = standings.ratings.players[name]
-        speeches = speech_figures(
-            turn
-            for item in standings.recorded
-            for turn in item.debate.transcript.turns
-            if turn.answer is not None and item.debate.players[turn.answer] == name
-        )
+        speeches = speech_figures(turns.get(name, ()))
         rows.append(
             [
                 place,
@@ -139,14 +149,14 @@ def side_table(standings: Standings) -> Table | None:
     found = standings.by_side
     if found is None:
         return None
-    right, wrong = found.right, found.wrong
+    right, wrong, outcomes = found.right, found.wrong, standings.by_player
     rows: list[list[Cell]] = [
         [
             name,
             _elo_cell(right[name]) if name in right else None,
             _elo_cell(wrong[name]) if name in wrong else None,
-            win_rate(standings.outcomes, name, right=True),
-            win_rate(standings.outcomes, name, right=False),
+            win_rate(outcomes.get(name, ()), name, right=True),
+            win_rate(outcomes.get(name, ()), name, right=False),
         ]
         for name in standings.order
     ]
@@ -187,10 +197,11 @@ def terms_note(standings: Standings) -> str:
 def matrix_figure(standings: Standings) -> Figure:
     """Mean score of each player against each other one."""
     order = standings.order
-    values = [
-        [None if row == column else _mean(_between(standings.outcomes, row, column)) for column in order]
-        for row in order
-    ]
+    scores: dict[tuple[str, str], list[float]] = {}
+    for one in standings.outcomes:
+        scores.setdefault((one.player_a, one.player_b), []).append(one.score_a)
+        scores.setdefault((one.player_b, one.player_a), []).append(1 - one.score_a)
+    values = [[_mean(scores.get((row, column), ())) for column in order] for row in order]
     return heatmap(
         "Score of the row's player against the column's",
         rows=order,
@@ -198,14 +209,6 @@ def matrix_figure(standings: Standings) -> Figure:
         values=values,
         note="Mean over debates and both orders; blank where two players have not met.",
     )
-
-
-def _between(outcomes: Iterable[Outcome], one: str, other: str) -> list[float]:
-    return [
-        row.score_a if row.player_a == one else 1 - row.score_a
-        for row in outcomes
-        if {row.player_a, row.player_b} == {one, other}
-    ]
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -10,7 +10,7 @@ from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval
 from debate.record import Recorded
 from tournaments.ladder import Standings, win_rate
-from tournaments.ratings import Rating
+from tournaments.ratings import Outcome, Rating
 from tournaments.tables import gap_of
 
 Values = dict[str, object]
@@ -19,9 +19,10 @@ Values = dict[str, object]
 def metrics(standings: Standings) -> Values:
     """Return the figures that ladder and judge tables show; an end or a figure that there is not is None."""
     own = [item for items in standings.self_play.values() for item in items]
+    outcomes = standings.by_player
     return {
         "judge": standings.judge,
-        "players": {name: _player(standings, name) for name in standings.order},
+        "players": {name: _player(standings, name, outcomes.get(name, ())) for name in standings.order},
         "stories": standings.ratings.clusters,
         "few_clusters": standings.ratings.few_clusters,
         "outcomes": standings.ratings.outcomes,
@@ -36,7 +37,7 @@ def _gap(recorded: Sequence[Recorded], standings: Standings) -> Values:
     return {} if gap is None else {"pgr": interval(gap)}
 
 
-def _player(standings: Standings, name: str) -> Values:
+def _player(standings: Standings, name: str, outcomes: Sequence[Outcome]) -> Values:
     own = accuracy(standings.self_play.get(name, ()))
     right, wrong = ({}, {}) if standings.by_side is None else (standings.by_side.right, standings.by_side.wrong)
     return {
@@ -44,8 +45,8 @@ def _player(standings: Standings, name: str) -> Values:
         "matches": standings.matches.get(name, 0),
         "when_right": _rating(right.get(name)),
         "when_wrong": _rating(wrong.get(name)),
-        "win_rate_right": interval(win_rate(standings.outcomes, name, right=True)),
-        "win_rate_wrong": interval(win_rate(standings.outcomes, name, right=False)),
+        "win_rate_right": interval(win_rate(outcomes, name, right=True)),
+        "win_rate_wrong": interval(win_rate(outcomes, name, right=False)),
         "self_play_accuracy": interval(own.single),
         "self_play_accuracy_combined": interval(own.combined),
     }

@@ -115,15 +115,19 @@ class Session:
         Returns:
             What the work returns.
         """
+        found: list[T] = []
 
-        async def main() -> T:
+        async def main() -> None:
             models = Models(run.store, self.meter)
             try:
-                return await work(models)
+                # Not returned: where the main task ends, Python writes out its result to look for a signal's handler
+                # of that name, which of very many debates takes a minute and gigabytes.
+                found.append(await work(models))
             finally:
                 await models.close()
 
-        return asyncio.run(main())
+        asyncio.run(main())
+        return found[0]
 
     def finish(
         self,
