@@ -166,16 +166,20 @@ async def judge_debate(debate: Debate, judge: Judge, store: Store, *, seed: int)
     story = judge_reads_story(debate.protocol)
     draw = Draw(seed=seed, stream=f"judge {judge.name}", repetition=debate.repetition)
 
-    async def decide(transcript: Transcript) -> Verdict:
-        key = verdict_key(debate.id, judge.name, transcript.seats)
-        kept = store.get("verdicts", key)
-        if kept is None:
-            decision = await judge.decide(transcript.view(story=story), draw)
-            kept = to_json(Verdict.of(decision, judge=judge.name, order=transcript.seats))
-            await store.put("verdicts", key, kept)
-        return from_json(Verdict, kept)
+    transcripts = (debate.transcript, debate.transcript.swapped())
+    keys = [verdict_key(debate.id, judge.name, transcript.seats) for transcript in transcripts]
+    kept = {key: payload for key in keys if (payload := store.get("verdicts", key)) is not None}
 
-    return tuple(await together([decide(debate.transcript), decide(debate.transcript.swapped())]))
+    async def decide(key: str, transcript: Transcript) -> None:
+        decision = await judge.decide(transcript.view(story=story), draw)
+        payload = to_json(Verdict.of(decision, judge=judge.name, order=transcript.seats))
+        await store.put("verdicts", key, payload)
+        kept[key] = payload
+
+    missing = [pair for pair in zip(keys, transcripts, strict=True) if pair[0] not in kept]
+    if missing:  # a run that is gone on with reads very many that are there
+        await together(decide(key, transcript) for key, transcript in missing)
+    return tuple(from_json(Verdict, kept[key]) for key in keys)
 
 
 def outcomes(recorded: Iterable[Recorded], kind: OutcomeKind) -> list[Outcome]:
