@@ -3,7 +3,12 @@
 Run it with ``python tests/chat_server.py [--port N] [--latency SECONDS] [--key KEY]``; it prints its port first.
 Debaters get an ``<argument>`` with quotes from the story of the prompt, judges get letter probabilities that depend on
 a hash of the prompt. A model called ``fault-X``, or a header ``X-Fault: X``, brings about the fault X (see FAULTS).
-Names that begin like reasoning models refuse temperature, logprobs and max_tokens, as those do.
+Names that begin like reasoning models refuse temperature, logprobs and max_tokens, as those do. A model called
+``some-X`` has the fault X with about every third prompt.
+
+Like vLLM it loads LoRA adapters: ``--lora`` names those that it has from the start, and folders whose name holds
+"missing" are loaded with a 200 and fail when they are used. A ``structured_outputs`` choice is kept, except by a model
+called ``deaf``.
 """
 
 from __future__ import annotations
@@ -39,6 +44,7 @@ class Reply(NamedTuple):
     status: int
     body: bytes
     headers: Mapping[str, str] = {"content-type": "application/json"}
+    how: str = ""  # "drip": a byte now and then; "twice": the whole again, unasked; "cut": half of it
 
 
 def error(status: int, message: str, code: str, **headers: str) -> Reply:
@@ -51,6 +57,11 @@ ALWAYS = 10**9
 FAULTS: dict[str, tuple[int, Reply]] = {
     "429-twice": (2, error(429, "slow down", "rate_limit_exceeded", **{"retry-after-ms": "20"})),
     "429-always": (ALWAYS, error(429, "slow down", "rate_limit_exceeded", **{"retry-after-ms": "20"})),
+    "429-second": (1, error(429, "slow down", "rate_limit_exceeded", **{"retry-after": "1"})),
+    "429-plain": (1, error(429, "slow down", "rate_limit_exceeded")),
+    "429-hours": (ALWAYS, error(429, "daily limit", "rate_limit_exceeded", **{"retry-after": "7200"})),
+    "503-once": (1, error(503, "overloaded", "server_error")),
+    "500-always": (ALWAYS, error(500, "oops", "server_error", **{"retry-after-ms": "20"})),
     "500-once": (1, error(500, "oops", "server_error", **{"retry-after-ms": "20"})),
     "503-always": (ALWAYS, error(503, "overloaded", "server_error", **{"retry-after-ms": "20"})),
     "quota": (ALWAYS, error(429, "You exceeded your current quota", "insufficient_quota")),
@@ -61,11 +72,15 @@ FAULTS: dict[str, tuple[int, Reply]] = {
     "context": (ALWAYS, error(400, "This model's maximum context length is 100 tokens", "context_length_exceeded")),
     "html": (ALWAYS, Reply(200, b"<html><body>Welcome to nginx!</body></html>", {"content-type": "text/html"})),
     "truncated": (ALWAYS, Reply(200, b'{"id": "x", "choices": [{"ind')),
+    "truncated-once": (1, Reply(200, b'{"id": "x", "choices": [{"ind')),
+    "drip-once": (1, Reply(200, b" " * 10**6, how="drip")),
+    "cut-once": (1, Reply(200, b'{"id": "x", "choices": []}', how="cut")),
     "object": (ALWAYS, Reply(200, b'{"hello": "world"}')),
 }
 # Faults in an answer that is otherwise right: no-logprobs, no-letters, one-letter, zero-logprobs, empty, null-content,
-# filter, short-n, no-usage, some-logprobs (none for prompts that hold "unlucky"). Faults of the connection: reset-once,
-# hang.
+# filter, short-n, twin (each choice twice), length, no-usage, some-logprobs (none for prompts that hold "unlucky").
+# Faults of the connection: reset-once, reset, hang, hang-once, late-once (the answer comes after 1.5 s), twice (the
+# answer is sent again, unasked).
 
 
 def noise(*parts: object) -> random.Random:
@@ -117,8 +132,10 @@ def reply_text(prompt: str, story: str, index: int) -> str:
 class ChatServer:
     """The state of the server: what was asked, and how often."""
 
-    def __init__(self, *, latency: float, key: str | None) -> None:
+    def __init__(self, *, latency: float, key: str | None, lora: Mapping[str, str]) -> None:
         self.latency = latency
+        self.lora = dict(lora)
+        self.loads: list[str] = []
         self.key = key
         self.by_model: collections.Counter[str] = collections.Counter()
         self.samples = 0
@@ -137,8 +154,11 @@ class ChatServer:
                 "samples": self.samples,
                 "most_running": self.most_running,
                 "last": self.last,
+                "loads": self.loads,
             }
             return Reply(200, json.dumps(report).encode())
+        if path in {"/v1/models", "/v1/load_lora_adapter"}:
+            return self.serve_lora(method, body)
         if method != "POST" or path != "/v1/chat/completions":
             return error(404, f"no {method} {path} here", "not_found")
         request = json.loads(body)
@@ -151,7 +171,9 @@ class ChatServer:
             await asyncio.sleep(self.latency)
             if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
                 return FAULTS["401"][1]
-            fault = headers.get("x-fault", model.removeprefix("fault-") if model.startswith("fault-") else "")
+            kind, _, named = model.partition("-")
+            unlucky = kind == "some" and noise("unlucky", request["messages"][-1]["content"]).random() < 1 / 3
+            fault = headers.get("x-fault", named if kind == "fault" or unlucky else "")
             return await self.fail(fault, body) or self.refuse(request) or self.complete(request, fault)
         except ConnectionResetError:
             return None
@@ -162,15 +184,20 @@ class ChatServer:
         """Bring about a fault that takes the place of an answer."""
         attempt = f"{fault} {hashlib.sha256(body).hexdigest()}"
         self.attempts[attempt] += 1
-        if fault == "hang":
+        first = self.attempts[attempt] == 1
+        if fault == "hang" or (fault == "hang-once" and first):
             await asyncio.sleep(3600)
-        if fault == "reset-once" and self.attempts[attempt] == 1:
+        if fault == "late-once" and first:
+            await asyncio.sleep(1.5)
+        if fault == "reset" or (fault == "reset-once" and first):
             raise ConnectionResetError
         times, reply = FAULTS.get(fault, (0, None))
         return reply if self.attempts[attempt] <= times else None
 
     def refuse(self, request: Mapping[str, Any]) -> Reply | None:
-        """Refuse what models of this name do not take."""
+        """Refuse what models of this name do not take, and adapters that are not there."""
+        if "missing" in self.lora.get(request["model"], ""):
+            return error(500, "No adapter found", "server_error")
         roles = [message["role"] for message in request["messages"]]
         if request["model"].startswith("strict") and (
             "system" in roles or roles != ["user", "assistant"] * (len(roles) // 2) + ["user"]
@@ -186,7 +213,8 @@ class ChatServer:
         prompt = "\n".join(message["content"] for message in request["messages"])
         found = re.search(r"<story>(.*?)</story>", prompt, re.DOTALL)
         story = found[1].strip() if found else ""
-        limit = request.get("max_tokens") or request.get("max_completion_tokens") or 4096
+        limit = 5 if fault == "length" else request.get("max_tokens") or request.get("max_completion_tokens") or 4096
+        held = request.get("structured_outputs") if request["model"] != "deaf" else None
         choices, tokens_out = [], 0
         for index in range(1 if fault == "short-n" else request.get("n") or 1):
             logprobs = None
@@ -195,6 +223,8 @@ class ChatServer:
                 top = letter_logprobs(prompt, request.get("top_logprobs") or 0, fault)
                 logprobs = {"content": [{**top[0], "top_logprobs": top}], "refusal": None}
             text = top[0]["token"] if logprobs else reply_text(prompt, story, index)
+            if held:
+                text = held["choice"][noise("held", prompt, index).random() > 0.75]  # the first three times in four
             tokens, finish = math.ceil(len(text) / 4), "stop"
             if tokens > limit:
                 text, tokens, finish = text[: 4 * limit], limit, "length"
@@ -208,6 +238,8 @@ class ChatServer:
                     "finish_reason": "content_filter" if fault == "filter" else finish,
                 }
             )
+        if fault == "twin":
+            choices = [choice for choice in choices for _ in range(2)]
         self.samples += len(choices)
         response = {
             "id": f"chatcmpl-{self.by_model.total()}",
@@ -217,7 +249,24 @@ class ChatServer:
             "choices": [] if fault == "empty" else choices,
             "usage": None if fault == "no-usage" else self.usage(request["model"], prompt, tokens_out),
         }
-        return Reply(200, json.dumps(response).encode())
+        return Reply(200, json.dumps(response).encode(), how="twice" if fault == "twice" else "")
+
+    def serve_lora(self, method: str, body: bytes) -> Reply:
+        """List the models, or load an adapter."""
+        if method == "GET":
+            models = {"base": "base", **self.lora}
+            return Reply(200, json.dumps({"data": [{"id": name, "root": at} for name, at in models.items()]}).encode())
+        request = json.loads(body)
+        name, at = request["lora_name"], request["lora_path"]
+        self.loads.append(name)
+        if name in self.lora:
+            return error(400, f"The lora adapter '{name}' has already been loaded.", "InvalidUserInput")
+        if "nowhere" in at:
+            return error(404, f"Loading lora {name} failed: No adapter found for {at}", "NotFoundError")
+        self.lora[name] = at
+        return Reply(
+            200, f"Success: LoRA adapter '{name}' added successfully.".encode(), {"content-type": "text/plain"}
+        )
 
     def usage(self, model: str, prompt: str, tokens_out: int) -> dict[str, Any]:
         """Count four characters as a token; the first 512 tokens of a prompt seen before come from the cache."""
@@ -248,8 +297,16 @@ class ChatServer:
                     return
                 lines = [f"HTTP/1.1 {reply.status} Scripted", f"content-length: {len(reply.body)}"]
                 lines += [f"{name}: {value}" for name, value in reply.headers.items()]
-                writer.write("\r\n".join([*lines, "", ""]).encode() + reply.body)
+                whole = "\r\n".join([*lines, "", ""]).encode() + reply.body
+                if reply.how == "drip":
+                    for index in range(len(whole)):
+                        writer.write(whole[index : index + 1])
+                        await writer.drain()
+                        await asyncio.sleep(0.05 if index > 60 else 0)
+                writer.write(whole * 2 if reply.how == "twice" else whole[:-9] if reply.how == "cut" else whole)
                 await writer.drain()
+                if reply.how == "cut":
+                    return
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -261,8 +318,10 @@ async def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
     parser.add_argument("--key", help="the API key that is taken; without it any is")
+    parser.add_argument("--lora", nargs="*", default=[], help="NAME=FOLDER of the adapters that it has")
     flags = parser.parse_args()
-    state = ChatServer(latency=flags.latency, key=flags.key)
+    lora = dict(pair.split("=", 1) for pair in flags.lora)
+    state = ChatServer(latency=flags.latency, key=flags.key, lora=lora)
     server = await asyncio.start_server(state.serve, "127.0.0.1", flags.port, limit=2**24, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - how the parent learns the port
     await server.serve_forever()

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,16 +39,19 @@ class ChatServer:
 
 
 @contextlib.contextmanager
-def running_chat_server(*, latency_s: float = 0.0, api_key: str = "sk-very-secret") -> Iterator[ChatServer]:
-    """Run a chat-completions server as a process of its own on a free loopback port."""
+def running_chat_server(
+    *, latency_s: float = 0.0, api_key: str = "sk-very-secret", port: int = 0, lora: Sequence[str] = ()
+) -> Iterator[ChatServer]:
+    """Run a chat-completions server as a process of its own, on a free loopback port unless one is given."""
     script = Path(__file__).with_name("chat_server.py")
-    command = [sys.executable, str(script), "--latency", str(latency_s), "--key", api_key]
+    command = [sys.executable, str(script), "--latency", str(latency_s), "--key", api_key, "--port", str(port)]
+    command += ["--lora", *lora]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            port = process.stdout.readline().strip()
-            assert port.isdigit(), "the chat server did not start"
-            yield ChatServer(f"http://127.0.0.1:{port}/v1", api_key)
+            found = process.stdout.readline().strip()
+            assert found.isdigit(), "the chat server did not start"
+            yield ChatServer(f"http://127.0.0.1:{found}/v1", api_key)
         finally:
             process.kill()
 

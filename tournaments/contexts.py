@@ -66,7 +66,7 @@ def _most_said(field: Field, reader: Reader, rounds: int) -> int:
 
 def thinks(judge: JudgeConfig) -> bool:
     """Whether a judge with a model replies at length; a letter judge does where its model gives no probabilities."""
-    return judge.kind != "letter" or judge.model is None or not capabilities_of(judge.model).logprobs
+    return judge.kind != "letter" or judge.model is None or not capabilities_of(judge.model).letters
 
 
 def roles(field: Field) -> list[Role]:

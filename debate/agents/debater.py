@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from debate.agents.render import show_answers, show_turns
+from debate.errors import ModelError
 from debate.models.base import Capabilities, Completion, Draw, Model, Sampling
 from debate.prompts import Prompts
 from debate.quotes import Argument, Name, Quote, extract_argument, parse_argument, story_index, verify
@@ -115,6 +116,9 @@ async def sample_valid(make: Make, draw: Draw, n: int, limits: Limits, *, again:
 
     Returns:
         All candidates in order of sampling.
+
+    Raises:
+        ModelError: No reply held anything: silence is a fault of the server, by which nobody shall win or lose.
     """
     candidates: list[Candidate] = []
     for attempt in range(limits.max_attempts if again else 1):
@@ -122,6 +126,11 @@ async def sample_valid(make: Make, draw: Draw, n: int, limits: Limits, *, again:
         if missing <= 0:
             break
         candidates.extend(await make(draw._replace(attempt=draw.attempt + attempt).take(missing)))
+    if not any(candidate.raw.strip() for candidate in candidates):
+        raise ModelError(
+            f"{draw.stream or 'a debater'} got {len(candidates)} replies without any text (null content, or stopped by "
+            "the server's content filter); see the server's log, or use another model"
+        )
     return tuple(candidates)
 
 

@@ -85,7 +85,7 @@ class LetterJudge:
     """Reads the probability of each answer letter from one forward pass.
 
     Args:
-        model: A model with logprobs.
+        model: A model that can ``choose``.
         name: What its verdicts are filed under.
         prompts: Templates; it uses ``judge_letter`` and the setting's (``setting_of``).
     """
@@ -277,14 +277,14 @@ class JudgeConfig(Config):
     @property
     def label(self) -> str:
         """The judge's name: its own, or model and kind."""
-        return self.name or (self.kind if self.model is None else f"{self.model.name} ({self.kind})")
+        return self.name or (self.kind if self.model is None else f"{self.model.label} ({self.kind})")
 
 
 def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> Judge:
     """Make the judge that a configuration describes.
 
-    Where the model gives no log-probabilities (declared, never guessed), a letter judge becomes a vote; its name says
-    so, so that no verdict is taken for another kind's.
+    Where the model cannot choose (declared, never guessed), a letter judge becomes a vote; its name says so, so that no
+    verdict is taken for another kind's.
 
     Args:
         config: The judge.
@@ -302,7 +302,7 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> J
         return made
     if model is None:  # the configuration has checked this; a caller of its own may not have
         raise ConfigError(f"judge {config.label!r} needs a model")
-    if config.kind == "letter" and model.capabilities.logprobs:
+    if config.kind == "letter" and model.capabilities.letters:
         return LetterJudge(model, name=config.label, prompts=prompts)
     if config.kind == "reason":
         sampling = Sampling(config.max_tokens, temperature=0)

@@ -109,7 +109,7 @@ class Choice:
     Attributes:
         probabilities: Over the choices, normalised to sum 1. Where ``mass`` is 0 they are uniform and say nothing.
         mass: Probability of all choices together before normalising, in [0, 1]. 0 means that the choices had no
-            probability, or less than the server tells.
+            probability, or less than the server tells; 1 where it was held to the choices and they were counted.
         usage: Tokens.
     """
 
@@ -142,6 +142,8 @@ class Capabilities:
         system_role: Takes a system message (else it is put before the first user message).
         temperature: Takes a temperature and top_p.
         reasoning: Spends hidden reasoning tokens before it replies.
+        structured: Can be held to given choices (vLLM's ``structured_outputs``), so that ``choose`` works.
+        lora: Its server loads LoRA adapters at run time.
         context: Longest prompt plus reply, in tokens; None where it is not known.
     """
 
@@ -151,7 +153,14 @@ class Capabilities:
     system_role: bool = True
     temperature: bool = True
     reasoning: bool = False
+    structured: bool = False
+    lora: bool = False
     context: int | None = None
+
+    @property
+    def letters(self) -> bool:
+        """Whether ``choose`` works: the first token of a model that thinks first is no answer."""
+        return (self.logprobs or self.structured) and not self.reasoning
 
 
 class ShortReplyError(ModelError):

@@ -21,6 +21,7 @@ from debate.models.calls import LoggedModel
 from debate.models.endpoints import Endpoint
 from debate.models.limits import Meter
 from debate.models.remote import OPENAI_URL, REASONING_TOKENS, RemoteModel, known_capabilities
+from debate.models.served import served_adapter
 from debate.store import Store
 
 # How long a call in flight may take to end when a run stops; a server's model may take as long as its timeout.
@@ -39,6 +40,12 @@ class CapabilitiesConfig(Config):
         description="spends hidden reasoning tokens: gives no logprobs, and takes a temperature only if that is "
         "declared too",
     )
+    structured: bool | None = Field(
+        None,
+        description="takes vLLM's structured_outputs: letters that are not among the likeliest tokens, or have no "
+        "logprobs, are counted in replies that are held to the letters",
+    )
+    lora: bool | None = Field(None, description="its server loads LoRA adapters at run time, by their folder")
     context: int | None = Field(None, ge=1, description="longest prompt plus reply, in tokens")
 
 
@@ -50,7 +57,10 @@ class ModelConfig(Config):
         "scripted/MODULE:FUNCTION"
     )
     adapter: str | None = Field(
-        None, min_length=1, description="folder of a LoRA adapter on top of a local or the embedded model"
+        None,
+        min_length=1,
+        description="folder of a LoRA adapter on top of the model; behind a server: the name that the server gives it, "
+        "or, with capabilities.lora, its folder on the server",
     )
     base_url: str | tuple[str, ...] | None = Field(
         None,
@@ -84,11 +94,8 @@ class ModelConfig(Config):
     @pydantic.model_validator(mode="after")
     def _known(self) -> Self:
         kind = kind_of(self.name)
-        if self.adapter is not None and kind not in {"local", "embedded"}:
-            raise ValueError(
-                f"model {self.name!r} takes no adapter from here; leave adapter out, or name a model that runs here "
-                f"(hf/FOLDER-OR-ID or {EMBEDDED}); a server is given its adapters when it is started"
-            )
+        if self.adapter is not None and kind == "scripted":
+            raise ValueError(f"model {self.name!r} takes no adapter; leave adapter out")
         declared = [name for name, value in self.capabilities.model_dump().items() if value is not None]
         if kind != "remote" and declared:
             raise ValueError(
@@ -182,7 +189,7 @@ def open_model(config: ModelConfig) -> Model:
 
 def _find_adapter(config: ModelConfig) -> Path | None:
     """Return the folder of the configured adapter, after holding that it is one and fits the model."""
-    if config.adapter is None:
+    if config.adapter is None or kind_of(config.name) == "remote":
         return None
     from debate.models.adapter import find_adapter
 
@@ -262,7 +269,7 @@ def _deciding(config: ModelConfig) -> dict[str, object]:
     if kind == "remote":
         able = capabilities_of(config)
         room = {"reasoning_tokens": config.reasoning_tokens} if able.reasoning else {}
-        return {"base_url": sorted(addresses(config)), **asdict(able), **room}
+        return {"base_url": sorted(addresses(config)), "adapter": config.adapter, **asdict(able), **room}
     return {
         "adapter": config.adapter,
         "dtype": "float32" if config.reproducible and config.dtype == "auto" else config.dtype,
@@ -280,12 +287,17 @@ def _differences(each: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def _open_remote(config: ModelConfig, endpoints: Sequence[Endpoint] | None) -> RemoteModel:
+    able = capabilities_of(config)
+    adapter = None
+    if config.adapter is not None:
+        adapter = served_adapter(config.adapter, _last_part(config.adapter), lora=able.lora)
     return RemoteModel(
-        config.name,
+        config.label,
         model=config.name.partition("/")[2],
         base_url=addresses(config),
         api_key=os.environ.get("OPENAI_API_KEY"),
-        capabilities=capabilities_of(config),
+        capabilities=able,
+        adapter=adapter,
         concurrency=config.concurrency,
         endpoints=endpoints,
         timeout_s=config.timeout_s,

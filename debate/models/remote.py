@@ -27,6 +27,7 @@ from debate.models.base import (
 )
 from debate.models.endpoints import Balancer, Endpoint
 from debate.models.letters import TokenProbability, choice_probabilities
+from debate.models.served import ServedAdapter, ensure_served
 from debate.models.site import Site
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ REASONING_TOKENS = 8192
 _TOP_LOGPROBS = 20
 _MOST_SAMPLES = 128  # the most that a server takes as ``n``
 _MOST_STOPS = 4
+_CHOICE_DRAWS = 16  # replies that are counted where their probabilities are not told
+_CHOICE_TOKENS = 8
 _DECLARE = "declare `logprobs: false` in its capabilities to judge by vote"
 
 
@@ -111,6 +114,7 @@ class RemoteModel:
         base_url: The server or servers, or None for OpenAI's.
         api_key: The key; a server of one's own may need none.
         capabilities: What the model can do, see ``known_capabilities``.
+        adapter: A LoRA adapter on the model, or None; it is loaded and probed before a server's first request.
         concurrency: Most requests at a time at each server.
         endpoints: The servers where other models share them, in place of ``base_url`` and ``concurrency``.
         timeout_s: Seconds until a reply must be there, or the request counts as failed.
@@ -130,6 +134,7 @@ class RemoteModel:
         base_url: str | Sequence[str] | None,
         api_key: str | None,
         capabilities: Capabilities,
+        adapter: ServedAdapter | None = None,
         concurrency: int = 32,
         endpoints: Sequence[Endpoint] | None = None,
         timeout_s: float = 120,
@@ -139,10 +144,17 @@ class RemoteModel:
     ) -> None:
         self.name = name
         self.digest = f"remote:{model}"  # not the server's address: a resumed run may go on elsewhere
+        if adapter is not None:
+            self.digest += f"+{adapter.name}"
+        if capabilities.structured:
+            self.digest += ":structured"
         if capabilities.reasoning and reasoning_tokens != REASONING_TOKENS:
             self.digest += f":{reasoning_tokens}"
         self.capabilities = capabilities
-        self._model = model
+        self._model = model if adapter is None else adapter.name
+        self._adapter = adapter
+        self._served: dict[Endpoint, int] = {}
+        self._serving = asyncio.Lock()
         if endpoints is None:
             urls = [base_url] if isinstance(base_url, str) else base_url
             endpoints = [Endpoint(url, concurrency) for url in urls or [OPENAI_URL]]
@@ -172,11 +184,13 @@ class RemoteModel:
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
         """Give the probability that the reply begins with each choice, from the likeliest first tokens."""
-        if not self.capabilities.logprobs or self.capabilities.reasoning:
+        if not self.capabilities.letters:
             raise ModelError(
                 f"model {self.name} gives no log-probabilities (declared); judge by vote or by reason instead"
             )
         self._check_context(messages, 1)
+        if not self.capabilities.logprobs:
+            return await self._draw_choice(messages, choices)
         options: dict[str, object] = {"max_tokens": 1, "logprobs": True, "top_logprobs": _TOP_LOGPROBS}
         if self.capabilities.temperature:
             options["temperature"] = 1.0  # some servers report probabilities after the temperature
@@ -189,6 +203,9 @@ class RemoteModel:
             kind = UnusableReplyError if self._gave_logprobs else NoLogprobsError
             raise kind(f"model {self.name}: {error}; {_DECLARE}", usage) from None
         self._gave_logprobs = True
+        if mass <= 0 and self.capabilities.structured:
+            drawn = await self._draw_choice(messages, choices)
+            return Choice(drawn.probabilities, drawn.mass, usage + drawn.usage)
         return Choice(probabilities, mass, usage)
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:  # noqa: ARG002 - the interface
@@ -238,6 +255,27 @@ class RemoteModel:
             for text, choice, usage in zip(texts, choices, usages, strict=True)
         ]
 
+    async def _draw_choice(self, messages: Messages, choices: Sequence[str]) -> Choice:
+        """Draw replies that are held to the choices, and count them, as a vote is counted: (count + 1/m) / (k + 1)."""
+        options: dict[str, object] = {"max_tokens": _CHOICE_TOKENS, "structured_outputs": {"choice": list(choices)}}
+        if self.capabilities.temperature:
+            options["temperature"] = 1.0
+        requests = 1 if self.capabilities.n else _CHOICE_DRAWS
+        if self.capabilities.n:
+            options["n"] = _CHOICE_DRAWS
+        responses = await asyncio.gather(*(self._complete(messages, options) for _ in range(requests)))
+        usage = sum((self._usage(response, messages, len(response.choices)) for response in responses), start=Usage())
+        drawn = [(choice.message.content or "").strip() for response in responses for choice in response.choices]
+        if not set(drawn) <= set(choices):
+            odd = next(text for text in drawn if text not in choices)
+            raise UnusableReplyError(
+                f"model {self.name} was held to {', '.join(choices)} and replied {odd[:50]!r}; its server ignores "
+                "structured_outputs: leave `structured` out of its capabilities",
+                usage,
+            )
+        counts = [(drawn.count(choice) + 1 / len(choices)) / (len(drawn) + 1) for choice in choices]
+        return Choice(tuple(counts), 1.0, usage)
+
     async def _complete(self, messages: Messages, options: dict[str, object]) -> ChatCompletion:
         """Have one request answered, by a response with at least one choice."""
 
@@ -245,12 +283,21 @@ class RemoteModel:
             wire = wire_messages(messages, system_role=self.capabilities.system_role)
             sent = [{"role": role, "content": content} for role, content in wire]
             site = self._site(endpoint)
+            if self._served.get(endpoint) != endpoint.outages:
+                await self._serve(endpoint, site)
             response = await site.complete({"model": self._model, "messages": sent, **options})
             if not response.choices:
                 raise UnusableReplyError(f"{site.who} sent a reply without choices", self._usage(response, messages, 0))
             return response
 
         return await self._balancer.ask(messages, send)
+
+    async def _serve(self, endpoint: Endpoint, site: Site) -> None:
+        """See that a server has the adapter: before its first request, and after it was out, for it may be new."""
+        async with self._serving:
+            if self._adapter is not None and self._served.get(endpoint) != endpoint.outages:
+                await ensure_served(site, self._adapter)
+            self._served[endpoint] = endpoint.outages
 
     def _site(self, endpoint: Endpoint) -> Site:
         if endpoint not in self._sites:
