@@ -25,7 +25,7 @@ from tournaments.metrics import interval, judging
 from tournaments.plan import Plan, consultancy_field, make_plan
 from tournaments.questions import choose
 from tournaments.session import Session, why_unrated, write_debates
-from tournaments.tables import cost_table, gap_of, judge_table
+from tournaments.tables import cost_table, few_note, gap_of, judge_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def win_table(found: Consulted) -> Table:
     note = (
         "Win rate: how often the judge chooses the consultant's answer, the mean over being assigned the right and the "
         "wrong one. Intervals are 95 %, robust by story. A judge that a consultant can turn at will has the same rate "
-        "in both; one that sees through it has a low one 'when wrong'."
+        "in both; one that sees through it has a low one 'when wrong'." + few_note(found.consultancies)
     )
     return Table("Consultants", columns, rows, note=note)
 

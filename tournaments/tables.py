@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from debate.metrics.accuracy import accuracy, mean_mass, unparsed_share
 from debate.metrics.bias import position_bias
-from debate.metrics.intervals import Interval
+from debate.metrics.intervals import FEW_CLUSTERS, Interval
 from debate.metrics.recovery import gap_recovered
 from debate.models.limits import Figures
 from debate.record import Recorded
@@ -24,6 +24,14 @@ PGR_NOTE = (
     " 'PGR': the share of the gap between the blind judge (question alone) and the expert (with the story) that is "
     "recovered; it has no bounds where the two are not told apart."
 )
+
+
+def few_note(recorded: Iterable[Recorded]) -> str:
+    """What to say of intervals that rest on too few stories; nothing where there are enough."""
+    stories = len({item.debate.transcript.question.story_id for item in recorded if item.verdicts})
+    if stories >= FEW_CLUSTERS:
+        return ""
+    return f" Too few clusters: with only {stories} stories the intervals are not to be trusted."
 
 
 def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Table:
@@ -73,7 +81,8 @@ def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Tab
         Column("mass on letters", kind="share"),
         *([Column("PGR", kind="share")] if gap else []),
     )
-    return Table(title, columns, rows, note=f"{note} {JUDGE_NOTE}{PGR_NOTE if gap else ''}")
+    few = few_note(max(groups.values(), key=len, default=()))
+    return Table(title, columns, rows, note=f"{note} {JUDGE_NOTE}{PGR_NOTE if gap else ''}{few}")
 
 
 def gap_of(recorded: Sequence[Recorded], baselines: Groups) -> Interval | None:

@@ -427,7 +427,8 @@ def test_the_list_shows_debates_in_which_nobody_spoke(watched: Watched, others: 
     page = watched.open(others)
     assert page.locator("#count").inner_text() == "5 of 5 debates"
     rows = [row.split("\t") for row in page.locator("#rows tr").all_inner_texts()]
-    assert [row[2:4] for row in rows[1:]] == [["free", "–"], ["free", "free"], ["–", "–"], ["–", "–"]]
+    assert [row[3:5] for row in rows[1:]] == [["free", "–"], ["free", "free"], ["–", "–"], ["–", "–"]]
+    assert [row[2] for row in rows[1:]] == ["consultancy", "double consultancy", "blind", "expert"]
     assert [row[-1] for row in rows[3:]] == ["–", "–"]
     players = page.locator("#filter-player option").all_inner_texts()
     assert players == ["any", "extractive", "free"]

@@ -41,7 +41,7 @@
     link.href = `debates/${Number(debate.n)}.html`;
     link.title = `${debate.id} · ${debate.protocol}`;
     question.append(link);
-    line.append(element("td", String(debate.n), "right"), question);
+    line.append(element("td", String(debate.n), "right"), question, element("td", debate.protocol.replaceAll("_", " ")));
     for (const player of debate.players) {
       const cell = element("td");
       cell.append(element("bdi", player === null ? "–" : player));
