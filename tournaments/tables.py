@@ -81,7 +81,7 @@ def judge_table(title: str, groups: Groups, baselines: Groups, note: str) -> Tab
         Column("mass on letters", kind="share"),
         *([Column("PGR", kind="share")] if gap else []),
     )
-    few = few_note(max(groups.values(), key=len, default=()))
+    few = few_note(item for items in groups.values() for item in items)
     return Table(title, columns, rows, note=f"{note} {JUDGE_NOTE}{PGR_NOTE if gap else ''}{few}")
 
 
