@@ -17,7 +17,8 @@ _BAR_SECONDS = 0.5
 class Progress:
     """Shows debates done, calls a second, tokens, cost and the time left.
 
-    The time left goes by calls, since debates end late: their calls are batched together.
+    Calls, tokens and cost are those of the whole run, earlier sessions included; calls a second are this session's. The
+    time left goes by calls, since debates end late: their calls are batched together.
 
     Args:
         title: What is being done.
@@ -72,11 +73,14 @@ class Progress:
         total = self._meter.total()
         made = total.calls - self._earlier
         rate = made / max(time.monotonic() - self._start, 1e-9)
-        tokens = total.tokens.tokens_in + total.tokens.tokens_out
+        tokens = f"{total.tokens.tokens_in + total.tokens.tokens_out:,} tokens"
+        parts = {"from caches": total.tokens.cached, "of hidden reasoning": total.tokens.reasoning}
+        told = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+        tokens += f" ({told})" if told else ""
         cost = "cost unknown" if total.cost is None else f"${total.cost:.2f}"
         left = max(0, self._calls - total.calls)
         time_left = f", about {left / rate:.0f} s left" if made > 0 and left and self._done < self._debates else ""
-        return f"{total.calls:,} calls, {rate:.1f} a second, {tokens:,} tokens, {cost}{time_left}"
+        return f"{total.calls:,} calls, {rate:.1f} a second, {tokens}, {cost}{time_left}"
 
     def _print(self) -> None:
         elapsed = time.monotonic() - self._start

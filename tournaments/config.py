@@ -12,6 +12,7 @@ from debate.config import NOT_IN_DIGEST, Config
 from debate.extensions import is_extension
 from debate.models.limits import Price
 from debate.models.load import ModelConfig
+from debate.models.prices import PriceConfig, price_table
 from debate.protocols import BaselineName, ProtocolConfig
 from debate.question import DistractorChoice, Fold
 from debate.tracking import TrackingConfig
@@ -50,14 +51,6 @@ class BudgetConfig(Config):
     max_cost: float | None = Field(None, ge=0, description="dollars; every remote model needs a price then")
 
 
-class PriceConfig(Config):
-    """What a model costs, in dollars per million tokens."""
-
-    input: float = Field(ge=0, description="prompt tokens")
-    output: float = Field(ge=0, description="reply tokens")
-    cached: float | None = Field(None, ge=0, description="prompt tokens from a cache")
-
-
 class SessionConfig(Config):
     """What every command that asks models has."""
 
@@ -67,7 +60,14 @@ class SessionConfig(Config):
     prompts: str | None = Field(None, description="folder whose templates take the place of the shipped ones")
     concurrency: int = Field(256, ge=1, description="debates under way at a time", json_schema_extra=NOT_IN_DIGEST)
     budget: BudgetConfig = Field(BudgetConfig(), description="when to stop", json_schema_extra=NOT_IN_DIGEST)
-    prices: dict[str, PriceConfig] = Field({}, description="by model name", json_schema_extra=NOT_IN_DIGEST)
+    prices: dict[str, PriceConfig] = Field(
+        {}, description="by model name; these go before others", json_schema_extra=NOT_IN_DIGEST
+    )
+    prices_file: str | None = Field(
+        None,
+        description="file of more prices, like debate/models/prices.yaml, which has OpenAI's list prices",
+        json_schema_extra=NOT_IN_DIGEST,
+    )
     wandb: TrackingConfig = Field(TrackingConfig(), description="tracking", json_schema_extra=NOT_IN_DIGEST)
 
     @property
@@ -87,8 +87,8 @@ class SessionConfig(Config):
 
     @property
     def price_table(self) -> dict[str, Price]:
-        """Prices by model name."""
-        return {name: Price(price.input, price.output, price.cached) for name, price in self.prices.items()}
+        """Prices by model name: the configuration's, the file's, and list prices of models at OpenAI."""
+        return price_table(self.models, self.prices, self.prices_file)
 
 
 class OutcomeConfig(Config):

@@ -137,7 +137,7 @@ def test_twelve_players_meet_in_a_real_swiss_without_rematches(tmp_path: Path) -
 
 
 def test_a_plan_prices_what_it_can(tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"judge": {"model": "openai/gpt-4.1-mini"}}
+    changes: dict[str, Any] = {"judge": {"model": {"name": "openai/gpt-4.1-mini", "base_url": "http://own/v1"}}}
     config = write(tmp_path / "a.yaml", tournament(**changes))
     assert "Cost: unknown (no price given)" in swiss("--config", config, "--dry-run").out
     assert_refused(
