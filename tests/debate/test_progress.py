@@ -35,9 +35,8 @@ async def test_figures_of_a_resumed_run_are_those_of_the_whole_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = Store(tmp_path / "run.sqlite")
-    await store.add_calls(
-        [CallRow(str(i), "sample", NAME, "{}", Usage(10**6, 10**5, cached=5 * 10**5)) for i in range(3)]
-    )
+    usage = Usage(10**6, 10**5, cached=5 * 10**5)
+    await store.add_calls([CallRow(str(number), "sample", NAME, "{}", usage) for number in range(3)])
     meter = Meter(Budget(), {NAME: Price(1, 10, 0.5)}, earlier=store.usage())
     store.close()
     # A million tokens of which half are cached cost 0.75 dollars and the reply one; three such calls, and one more now.
