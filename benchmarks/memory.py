@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -117,45 +118,72 @@ def watch(command: Sequence[str], folder: Path, until: Callable[[int], bool] = l
     return samples
 
 
-def measure(debates: int, keep: Path | None) -> list[Cell]:
-    """Measure one size; returns its row."""
+class Measured(NamedTuple):
+    """What one tournament took, as the table shows it."""
+
+    debates: float
+    debating_s: float
+    tenth_mib: float
+    most_mib: float
+    report_mib: float
+    report_s: float
+    kept: float
+    resume_s: float
+
+    def row(self) -> list[Cell]:
+        """Make a row of the table."""
+        return [
+            int(self.debates),
+            f"{self.debating_s:.0f}",
+            f"{self.debates / self.debating_s:.0f}",
+            f"{self.tenth_mib:.0f}",
+            f"{self.most_mib:.0f}",
+            f"{self.most_mib / self.tenth_mib - 1:+.0%}",
+            f"{self.report_mib:.0f}",
+            f"{self.report_s:.1f}",
+            int(self.kept),
+            f"{self.resume_s:.1f}",
+        ]
+
+
+def measure(debates: int) -> Measured:
+    """Hold a tournament of so many debates, hold it again and stop it, and go on with it."""
     with tempfile.TemporaryDirectory() as temporary:
-        place = keep or Path(temporary)
+        place = Path(temporary)
         config = place / "config.yaml"
         config.write_text(yaml.safe_dump(config_for(debates)), encoding="utf-8")
         begin = ["tournaments.swiss", "--config", str(config), "--output"]
         whole = watch([*begin, str(place / "whole")], place / "whole")
         total = whole[-1].debates
         stopped = place / "stopped"
-        kept = watch([*begin, str(stopped)], stopped, lambda count: count >= 0.9 * total)[-1].debates
+        watch([*begin, str(stopped)], stopped, lambda count: count >= 0.9 * total)
+        kept = _count(stopped / "run.sqlite")
         resume = ["tournaments.swiss", "--config", str(config), "--resume", str(stopped)]
-        before = _count(stopped / "run.sqlite")
-        resumed = watch(resume, stopped, lambda count: count > before)
+        resumed = watch(resume, stopped, lambda count: count > kept)
     debating = [sample for sample in whole if sample.debates < total]
     after = [sample for sample in whole if sample.debates == total]
-    at_tenth = next(sample.mib for sample in whole if sample.debates >= total / 10)
-    most = max(sample.mib for sample in debating if sample.debates >= total / 10)
-    return [
-        total,
-        f"{after[0].seconds:.0f}",
-        f"{total / after[0].seconds:.0f}",
-        f"{at_tenth:.0f}",
-        f"{most:.0f}",
-        f"{most / at_tenth - 1:+.0%}",
-        f"{max(sample.mib for sample in after):.0f}",
-        f"{whole[-1].seconds - after[0].seconds:.1f}",
-        kept,
-        f"{resumed[-1].seconds:.1f}",
-    ]
+    return Measured(
+        debates=total,
+        debating_s=after[0].seconds,
+        tenth_mib=next(sample.mib for sample in whole if sample.debates >= total / 10),
+        most_mib=max(sample.mib for sample in debating if sample.debates >= total / 10),
+        report_mib=max(sample.mib for sample in after),
+        report_s=whole[-1].seconds - after[0].seconds,
+        kept=kept,
+        resume_s=resumed[-1].seconds,
+    )
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("debates", nargs="*", type=int, default=[100_000])
-    parser.add_argument("--keep", type=Path, help="leave the runs in this folder, which must be there and empty")
+    parser.add_argument("--repeats", type=int, default=3)
     flags = parser.parse_args()
-    rows = [measure(debates, flags.keep) for debates in flags.debates]
+    rows = []
+    for debates in flags.debates:
+        done = [measure(debates) for _ in range(flags.repeats)]
+        rows.append(Measured(*(statistics.median(values) for values in zip(*done, strict=True))).row())
     columns = [
         Column("debates", kind="count"),
         *(Column(title, align="right") for title in ("debating s", "a second", "MiB at a tenth", "most", "growth")),
@@ -164,7 +192,7 @@ def main() -> None:
         Column("kept", kind="count"),
         Column("resume s", align="right"),
     ]
-    print_table(Table("Memory and time of a long run", columns, rows))
+    print_table(Table(f"Memory and time of a long run, medians of {flags.repeats}", columns, rows))
 
 
 if __name__ == "__main__":
