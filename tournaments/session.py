@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,6 +29,9 @@ from tournaments.config import SessionConfig
 from tournaments.plan import Plan
 
 T = TypeVar("T")
+
+#: Debates that get a page of the report. Nobody reads more, and a hundred thousand take minutes and gigabytes.
+MOST_PAGES = 10_000
 
 
 class Session:
@@ -152,7 +156,14 @@ class Session:
         """
         tables = [block for section in report.sections for block in section.blocks if isinstance(block, Table)]
         run.write_json("metrics.json", {**metrics, "seconds": self.seconds})
-        write_report(report, (DebatePage(item.debate, item.verdicts) for item in recorded), run.path)
+        shown = spread(recorded, MOST_PAGES)
+        if len(shown) < len(recorded):
+            note = (
+                f"{len(shown):,} of the {len(recorded):,} debates have a page, evenly spread over the run; all of them "
+                "are in debates.jsonl."
+            )
+            report = dataclasses.replace(report, notes=(*report.notes, note))
+        write_report(report, (DebatePage(item.debate, item.verdicts) for item in shown), run.path)
         _write_notes(report.notes)
         for table in tables:
             print_table(table)
@@ -179,6 +190,12 @@ class Session:
             recorded=recorded,
             seed=self._config.seed,
         )
+
+
+def spread(recorded: Sequence[Recorded], most: int) -> Sequence[Recorded]:
+    """Choose debates evenly spread over a run, in order; all where there are no more than ``most``."""
+    count = len(recorded)
+    return recorded if count <= most else [recorded[place * count // most] for place in range(most)]
 
 
 def write_debates(run: RunFolder, recorded: Sequence[Recorded]) -> None:
