@@ -21,9 +21,12 @@ LONGEST_WAIT_S = 120.0
 
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 8.0
-_LONGEST_OUTAGE_S = 60.0
-# A server is taken out when so many requests in a row failed there: of one request alone, the prompt may be the cause.
-_SUSPECT = 3
+_LONGEST_OUTAGE_S = 15.0
+_LONGEST_DOUBT_S = 1.0  # while the prompts may be to blame, which are then tried one after the other
+# A server is taken out when so many different requests in a row failed there, and given up after so many: of a few, the
+# prompts may be the cause.
+_SUSPECT = 5
+_SURE = 10
 # A request goes to the server that its prompt's beginning prefers unless another is less busy by this share.
 _SLACK = 0.25
 _PREFIX = 2000  # characters: past the system message and into the story
@@ -68,7 +71,7 @@ class Endpoint:
     The requests that it gets at a time are at most ``limit``, halved when it says that they are too many, and grow back
     by one each time that so many were answered (additive increase, multiplicative decrease). A server that is not
     there, or at which several requests in a row failed, is taken out and tried again by one request after half a
-    second, a second, two and so on up to a minute.
+    second, a second, two and so on up to fifteen.
 
     Args:
         url: Its address.
@@ -84,6 +87,7 @@ class Endpoint:
         self._cuts = 0
         self._outages = 0
         self._trying = False
+        self._absent = False
         self._back_at = 0.0
         self._failed: set[object] = set()
         self._users: deque[Balancer] = deque()
@@ -97,6 +101,11 @@ class Endpoint:
     def out(self) -> bool:
         """Whether it is taken out; ``tries`` is how often it was found dead since it last answered."""
         return self.tries > 0
+
+    @property
+    def dead(self) -> bool:
+        """Whether it is out and no prompt can be the cause."""
+        return self.out and (self._absent or len(self._failed) >= _SURE)
 
     @property
     def outages(self) -> int:
@@ -163,12 +172,15 @@ class Endpoint:
         if setback.kind == "limited":
             self.answered()
             return
-        self._failed.add(request)
-        dead = place.trying or setback.kind == "refused" or len(self._failed) >= _SUSPECT
-        if dead and place.outages == self._outages:
-            self.tries += 1
+        self._absent = setback.kind == "refused"
+        if len(self._failed) < _SURE:
+            self._failed.add(request)
+        out = place.trying or self._absent or len(self._failed) >= _SUSPECT
+        if out and place.outages == self._outages:
+            self.tries += 1  # so it is out
             self._outages += 1
-            self._back_at = time.monotonic() + _delay(self.tries - 1, _LONGEST_OUTAGE_S)
+            longest = _LONGEST_OUTAGE_S if self.dead else _LONGEST_DOUBT_S
+            self._back_at = time.monotonic() + _delay(self.tries - 1, longest)
 
 
 class Balancer:
@@ -234,7 +246,8 @@ class Balancer:
                 return reply
             finally:
                 endpoint.leave(place)
-            again, avoid = True, endpoint
+            # What was tried has waited before; but whether a server is back is for others to try first.
+            again, avoid = not endpoint.out, endpoint
             if delay and not self._elsewhere(endpoint):
                 await asyncio.sleep(delay)
 
@@ -267,7 +280,6 @@ class Balancer:
         if place is not None:
             return place
         waiter = _Waiter(asyncio.get_running_loop().create_future(), key, avoid)
-        # What has been tried before has waited before.
         (self._waiting.appendleft if again else self._waiting.append)(waiter)
         self._set_timer()
         try:
@@ -317,11 +329,12 @@ class Balancer:
             return type(self._stopped)(str(self._stopped))
         if self._last is None:
             return None
-        if all(endpoint.tries > self.max_retries for endpoint in self._endpoints):
+        if all(endpoint.dead and endpoint.tries > self.max_retries for endpoint in self._endpoints):
             return self._last_words(self._last)
         now = time.monotonic()
         if self._resting and all(
-            self._resting.get(endpoint, 0.0) - now > LONGEST_WAIT_S or endpoint.tries > self.max_retries
+            self._resting.get(endpoint, 0.0) - now > LONGEST_WAIT_S
+            or (endpoint.dead and endpoint.tries > self.max_retries)
             for endpoint in self._endpoints
         ):
             left = min(at for at in self._resting.values() if at > now) - now
@@ -329,13 +342,13 @@ class Balancer:
         return None
 
     def _last_words(self, error: DissoiError) -> DissoiError:
-        """Return what to raise when tries are used up: where every server is out, no other call can succeed."""
-        if not all(endpoint.out for endpoint in self._endpoints):
+        """Return what to raise when tries are used up: where every server is dead, no other call can succeed."""
+        if not all(endpoint.dead for endpoint in self._endpoints):
             return error
         if isinstance(error, ModelAccessError):
             return ModelAccessError(str(error))
         servers = "the server is" if len(self._endpoints) == 1 else f"all {len(self._endpoints)} servers are"
-        return ModelAccessError(f"{error}; {servers} out; see to it, then resume the run")
+        return ModelAccessError(f"{error}; {servers} down; see to it, then resume the run")
 
     def _set_timer(self) -> None:
         """Look again when the next server that is out or resting may be asked, if anything waits for it."""

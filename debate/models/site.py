@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 _KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
-_OVERLOADED = {503, 529}  # the second is what some proxies say for the first
+_OVERLOADED = {502, 503, 504, 529}  # by itself, or in the words of what stands before it
 _PASSING = {408, 409, 429}
 
 
