@@ -21,7 +21,7 @@ from rich.table import Table
 
 from debate.models.base import Draw, Message, Sampling
 from debate.models.embedded import NAME, ensure_embedded
-from debate.models.local import LocalModel
+from debate.models.local import LocalBase, LocalModel
 from debate.prompts import Prompts
 from debate.question import Question
 from debate.sentences import sentence_spans
@@ -220,7 +220,8 @@ async def measure(kind: Kind, options: argparse.Namespace, table: Table) -> list
     """Fill the table for one dtype; return log-odds of judge prompts, to be compared with the other dtype's."""
     folder = ensure_embedded()
     runs = 1 if options.quick else 3
-    model = LocalModel(str(folder), name=NAME, dtype=kind, threads=options.threads, max_batch=options.batch)
+    base = LocalBase(str(folder), name=NAME, dtype=kind, threads=options.threads, max_batch=options.batch)
+    model = LocalModel(base, name=NAME)
     # The first calls set kernels up.
     await model.sample(messages_of(100, 1), draws=[Draw()], sampling=Sampling(8))
     await model.choose(messages_of(100, 2), ("A", "B"))

@@ -1,7 +1,8 @@
-"""LoRA adapters on a local model: which folder fits which model, and merging one into the weights."""
+"""LoRA adapters of a local model: which folder fits which model, and what is in it."""
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import warnings
@@ -14,10 +15,30 @@ from debate.models.embedded import HUB_ID
 from debate.models.embedded import NAME as EMBEDDED
 
 if TYPE_CHECKING:
-    import torch
+    from peft.tuners.lora import LoraLayer
+    from torch import Tensor, nn
+
+    from debate.models.lora import Lora
 
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"
+# What peft puts before a layer's name in the weights' file, and what it calls the adapter here.
+_PREFIX = "base_model.model."
+_NAME = "default"
+# The options of an adapter that is more than LoRA matrices on linear layers, and the values that each may have.
+_PLAIN: dict[str, tuple[object, ...]] = {
+    "bias": ("none",),
+    "init_lora_weights": (True, False, "gaussian", "orthogonal", "eva"),  # others change the base too
+}
+# Options that leave the matrices what they are.
+_HARMLESS = frozenset(
+    {
+        *("alpha_pattern", "auto_mapping", "base_model_name_or_path", "corda_config", "eva_config", "exclude_modules"),
+        *("fan_in_fan_out", "inference_mode", "layers_pattern", "layers_to_transform", "lora_alpha", "lora_dropout"),
+        *("loftq_config", "megatron_config", "megatron_core", "peft_type", "peft_version", "qalora_group_size", "r"),
+        *("rank_pattern", "revision", "runtime_config", "target_modules", "task_type", "use_rslora"),
+    }
+)
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
@@ -48,6 +69,16 @@ def find_adapter(adapter: str, base: str) -> Path:
         raise ModelAccessError(
             f"adapter {adapter}: its {CONFIG} says peft_type {kind}, task_type {task}; a LORA adapter of a CAUSAL_LM "
             "is needed"
+        )
+    more = [
+        f"{name} {config[name]}"
+        for name in sorted(config)
+        if name not in _HARMLESS and config[name] and config[name] not in _PLAIN.get(name, ())
+    ]
+    if more:
+        raise ModelAccessError(
+            f"adapter {adapter}: {', '.join(more)} in its {CONFIG}: only LoRA matrices on linear layers can be put "
+            "beside a base; train it without, or merge it into the base with peft and name the merged folder"
         )
     _check_base(folder, config, base)
     return folder
@@ -86,43 +117,82 @@ def _is_hub_id(name: str) -> bool:
     return _HUB_ID.fullmatch(name) is not None and not Path(name).exists()
 
 
-def merge_adapter(model: torch.nn.Module, folder: Path) -> torch.nn.Module:
-    """Merge a LoRA adapter into the weights of its base model, in place.
+def read_adapter(folder: Path, model: nn.Module) -> dict[str, Lora]:
+    """Read a LoRA adapter's weights for a model, which stays as it is.
 
     Args:
-        model: A causal language model of the transformers library, on its device.
         folder: What ``find_adapter`` returned.
+        model: A causal language model of the transformers library, on its device.
 
     Returns:
-        The model with the adapter's change in its weights, without peft's wrappers.
+        What the adapter adds to each linear layer that it changes, by the layer's name, in the model's dtype and on its
+        device.
 
     Raises:
-        ModelAccessError: The adapter does not fit the model.
+        ModelAccessError: The adapter does not fit the model, or changes more than linear layers.
     """
-    from peft import PeftModel, get_peft_model_state_dict
-    from safetensors import safe_open
+    from safetensors.torch import load_file
 
-    device = str(next(model.parameters()).device)
+    from debate.models.lora import Lora
+
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of weights without a place, which are looked for below, and among libraries
-            adapted = PeftModel.from_pretrained(model, str(folder), torch_device=device)
-        with safe_open(folder / WEIGHTS, framework="pt") as file:
-            given = set(file.keys())
+        layers = _adapted_layers(folder, model)
+        given = load_file(folder / WEIGHTS)
     except (OSError, ValueError, RuntimeError, TypeError, KeyError) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]  # torch lists every weight
-        raise ModelAccessError(
-            f"adapter {folder} does not fit the model: {' '.join(lines[:2])}; name the model that it was trained on"
-        ) from error
-    # peft only warns of weights that it finds no place or no value for; the model would run as if it were untrained.
-    wanted = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
-    odd = sorted((wanted - given) | (given - wanted - set(adapted.state_dict())))
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise _misfit(folder, " ".join(lines[:2])) from error
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, layer in layers.items():
+        for part, matrix in (("lora_A", layer.lora_A), ("lora_B", layer.lora_B)):
+            shapes[f"{_PREFIX}{name}.{part}.weight"] = tuple(matrix.get_parameter(f"{_NAME}.weight").shape)
+    odd = sorted(name for name in set(shapes) ^ set(given) if not _is_base_weight(name, given.get(name), model))
     if odd:
-        raise ModelAccessError(
-            f"adapter {folder} does not fit the model: {len(odd)} weights are in only one of them, such as {odd[0]}; "
-            "name the model that it was trained on"
+        raise _misfit(folder, f"{len(odd)} weights are in only one of them, such as {odd[0]}")
+    for name, shape in shapes.items():
+        if tuple(given[name].shape) != shape:
+            raise _misfit(folder, f"size mismatch for {name}: {tuple(given[name].shape)}, the model's {shape}")
+    like = next(model.parameters())
+    return {
+        name: Lora(
+            given[f"{_PREFIX}{name}.lora_A.weight"].to(like),
+            given[f"{_PREFIX}{name}.lora_B.weight"].to(like),
+            float(layer.scaling[_NAME]),
         )
-    merged: torch.nn.Module = adapted.merge_and_unload()
-    return merged
+        for name, layer in layers.items()
+    }
+
+
+def _adapted_layers(folder: Path, model: nn.Module) -> dict[str, LoraLayer]:
+    """Let peft say which layers an adapter changes, and by what factor, on a copy of the model without weights."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from peft.tuners.lora import LoraLayer
+    from transformers import AutoModelForCausalLM, PreTrainedModel
+
+    if not isinstance(model, PreTrainedModel):
+        raise TypeError(f"{type(model).__name__} is no model of the transformers library")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # among libraries
+        with torch.device("meta"):
+            copied = AutoModelForCausalLM.from_config(copy.deepcopy(model.config))  # type: ignore[no-untyped-call]  # theirs
+        adapted = get_peft_model(copied, LoraConfig.from_pretrained(str(folder)), _NAME, low_cpu_mem_usage=True)
+    found = {}
+    for name, layer in adapted.get_base_model().named_modules():
+        if isinstance(layer, LoraLayer):
+            base = layer.get_base_layer()
+            if type(base) is not torch.nn.Linear or ".experts." in name:  # experts see rows in an order of their own
+                raise ValueError(f"it changes {name}, of type {type(base).__name__}, and only linear layers can be")
+            found[name] = layer
+    return found
+
+
+def _is_base_weight(name: str, value: Tensor | None, model: nn.Module) -> bool:
+    """Whether an adapter's weight is a copy of the model's own: peft adds embeddings that it holds for changed."""
+    own = dict(model.named_parameters(remove_duplicate=False)).get(
+        name.removeprefix(_PREFIX).replace(".base_layer.", ".")
+    )
+    return value is not None and own is not None and value.shape == own.shape and bool((value.to(own) == own).all())
+
+
+def _misfit(folder: Path, why: str) -> ModelAccessError:
+    return ModelAccessError(f"adapter {folder} does not fit the model: {why}; name the model that it was trained on")

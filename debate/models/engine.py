@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,7 +18,8 @@ from torch import Tensor
 from debate.errors import ContextError, DissoiError, ModelError
 from debate.models.base import Choice, Completion, Draw, Messages, Sampling, Scores, Usage
 from debate.models.generation import Generation, Reply
-from debate.models.prefixes import Tokens, common, in_groups
+from debate.models.lora import Lora
+from debate.models.prefixes import Tokens, common, in_groups, marked
 from debate.models.runner import Row, Runner
 from debate.models.texts import Texts
 
@@ -71,6 +73,7 @@ class SampleRequest:
     draws: tuple[Draw, ...]
     sampling: Sampling
     answer: Answer[list[Completion]]
+    adapter: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class ChooseRequest:
     messages: Messages
     choices: tuple[str, ...]
     answer: Answer[Choice]
+    adapter: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +93,33 @@ class ScoreRequest:
     messages: Messages
     continuations: tuple[str, ...]
     answer: Answer[Scores]
+    adapter: int = 0
 
 
+# With which adapter: a number that ``Engine.attach`` was given before, 0 for the base alone.
 Request = SampleRequest | ChooseRequest | ScoreRequest
 
 
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """An adapter on its way to the worker."""
+
+    number: int
+    loras: Mapping[str, Lora]
+
+
 class Engine:
-    """One model on one worker thread.
+    """One model, and the adapters beside its weights, on one worker thread.
 
     Args:
         runner: Runs the model; used on the worker thread only.
         texts: Its tokenizer.
         max_batch: Most replies that decode together.
         max_bytes: Most bytes of decoding prompts' keys and values.
-        threads: CPU threads of the model, or None for torch's default.
+        threads: CPU threads of the model.
     """
 
-    def __init__(self, runner: Runner, texts: Texts, *, max_batch: int, max_bytes: int, threads: int | None) -> None:
+    def __init__(self, runner: Runner, texts: Texts, *, max_batch: int, max_bytes: int, threads: int) -> None:
         self._runner = runner
         self._texts = texts
         self._threads = threads
@@ -114,7 +128,7 @@ class Engine:
         self._passes = 0  # since the last decoding step
         self._pass_tokens = PASS_TOKENS
         self._pass_logits = max(1, PASS_LOGITS_BYTES // (4 * runner.vocabulary))
-        self._queue: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Request | Attachment | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="local-model", daemon=True)
@@ -126,10 +140,21 @@ class Engine:
         Raises:
             ModelError: The engine is closed.
         """
+        self._put(request)
+
+    def attach(self, number: int, loras: Mapping[str, Lora]) -> None:
+        """Put a LoRA adapter beside the weights, for requests that are submitted from now on.
+
+        Raises:
+            ModelError: The engine is closed.
+        """
+        self._put(Attachment(number, loras))
+
+    def _put(self, item: Request | Attachment) -> None:
         with self._gate:  # nothing may enter the queue behind the closing mark
             if self._closed:
                 raise ModelError("local model: it is closed; make a new one")
-            self._queue.put(request)
+            self._queue.put(item)
 
     def close(self) -> None:
         """Fail what has not finished, and join the worker thread."""
@@ -140,24 +165,23 @@ class Engine:
         self._thread.join()
 
     def _serve(self) -> None:
-        if self._threads is not None:
-            torch.set_num_threads(self._threads)
+        torch.set_num_threads(self._threads)
         with torch.inference_mode():
             while True:
                 taken, closing = self._take()
                 if closing:
                     self._fail_all(ModelError("local model: closed before it answered"), taken)
                     return
-                for request in taken:
-                    self._enter(request)
+                for item in taken:
+                    self._enter(item)
                 try:
                     self._work()
                 except Exception as error:  # noqa: BLE001 - the thread must outlive any failure of a pass
                     self._recover(error)
 
-    def _take(self) -> tuple[list[Request], bool]:
+    def _take(self) -> tuple[list[Request | Attachment], bool]:
         """Return what waits, and whether to close; wait for something where there is nothing else to do."""
-        taken: list[Request] = []
+        taken: list[Request | Attachment] = []
         closing = False
         if not (self._rows or self._generation.busy or self._generation.waiting):
             first = self._queue.get()
@@ -211,23 +235,30 @@ class Engine:
             del self._rows[index]
         return rows
 
-    def _evaluate(self, rows: list[Row]) -> None:
-        """Run a packed pass. If it fails, its halves are tried, so that a bad row fails alone."""
+    def _evaluate(self, rows: list[Row], tried: int = 0) -> None:
+        """Run a packed pass. If it fails, its halves are tried, so that a bad row fails alone.
+
+        A lone row that memory ran out for is tried again once stored beginnings are gone, and a last time once the
+        decoding replies are too; these start again in a smaller batch.
+        """
         failure: Exception | None = None
         try:
             outcomes = self._runner.evaluate(rows)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to some of the rows
             failure = error.with_traceback(None)  # a traceback would keep the pass's memory
         if failure is not None:
-            if out_of_memory(failure):
+            full = out_of_memory(failure)
+            if full:
                 self._pass_tokens = max(128, self._pass_tokens // 2)
                 self._free()
-            if len(rows) == 1:
-                rows[0].failed(failure)
-                return
             half = len(rows) // 2
-            self._evaluate(rows[:half])
-            self._evaluate(rows[half:])
+            if half:
+                self._evaluate(rows[:half])
+                self._evaluate(rows[half:])
+            elif full and (tried == 0 or (tried == 1 and self._generation.busy and self._generation.shrink())):
+                self._evaluate(rows, tried + 1)
+            else:
+                rows[0].failed(failure)
             return
         for row, (logits, kv) in zip(rows, outcomes, strict=True):
             try:
@@ -251,20 +282,24 @@ class Engine:
         if self._runner.device.type == "cuda":
             torch.cuda.empty_cache()
 
-    def _fail_all(self, error: Exception, requests: list[Request]) -> None:
-        for request in requests:
-            request.answer.fail(error)
+    def _fail_all(self, error: Exception, items: list[Request | Attachment]) -> None:
+        for item in items:
+            if not isinstance(item, Attachment):
+                item.answer.fail(error)
         for row in self._rows:
             row.failed(error)
         self._rows.clear()
         self._generation.fail(error)
 
-    def _enter(self, request: Request) -> None:
+    def _enter(self, request: Request | Attachment) -> None:
         """Turn a request into rows and replies; one that cannot be answered fails here, alone."""
+        if isinstance(request, Attachment):
+            self._runner.attach(request.number, request.loras)
+            return
         if request.answer.future.cancelled():
             return
         try:
-            prompt = self._texts.prompt(request.messages)
+            prompt = marked(self._checked(self._texts.prompt(request.messages), least=1), request.adapter)
             match request:
                 case SampleRequest():
                     self._enter_sample(request, prompt)
@@ -318,7 +353,7 @@ class Engine:
         self._rows.append(Row(prompt, 1, keep=False, done=done, failed=answer.fail, met=met))
 
     def _enter_score(self, request: ScoreRequest, prompt: Tokens) -> None:
-        continuations = [self._texts.encode(text) for text in request.continuations]
+        continuations = [self._checked(self._texts.encode(text)) for text in request.continuations]
         total = len(prompt) + sum(len(tokens) for tokens in continuations)
         self._check_context(len(prompt), max((len(tokens) for tokens in continuations), default=0))
         answer = request.answer
@@ -334,14 +369,27 @@ class Engine:
                 logits = logits.float()
                 target = torch.as_tensor(tokens, device=logits.device)[:, None]
                 values[index] = float((logits.gather(-1, target)[:, 0] - torch.logsumexp(logits, -1)).sum())
+                if not math.isfinite(values[index]):
+                    raise ModelError(f"a continuation has log-probability {values[index]}; try dtype float32")
                 missing.discard(index)
                 if not missing:
                     answer.give(Scores(tuple(values), Usage(total)))
 
-            sequence = np.concatenate([prompt, tokens[:-1]])
+            sequence = np.concatenate([prompt, marked(tokens[:-1], request.adapter)])
             return Row(sequence, len(tokens), keep=False, done=done, failed=answer.fail, met=met)
 
         self._rows.extend(row(index, tokens) for index, tokens in enumerate(continuations) if len(tokens))
+
+    def _checked(self, ids: Tokens, least: int = 0) -> Tokens:
+        """Refuse too few tokens, and those that have no embedding: on a GPU they would end the process's use of it."""
+        if len(ids) < least:
+            raise ModelError("the prompt has no tokens; give at least one message with text")
+        if len(ids) and int(ids.max()) >= self._runner.vocabulary:
+            raise ModelError(
+                f"token {int(ids.max())} is not one of the model's {self._runner.vocabulary}; the tokenizer is that of "
+                "another model"
+            )
+        return ids
 
     def _check_context(self, prompt: int, reply: int) -> None:
         if prompt + reply > self._runner.context:

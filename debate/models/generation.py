@@ -12,7 +12,7 @@ from torch import Tensor
 from debate.errors import ModelError
 from debate.models.base import Completion, Draw, Sampling, Usage
 from debate.models.gumbel import Noise, pick
-from debate.models.prefixes import Tokens
+from debate.models.prefixes import ID_BITS, Tokens, adapters_of, ids_of
 from debate.models.runner import Row, Runner
 from debate.models.slots import Slots
 from debate.models.texts import Texts, cut, tail_tokens
@@ -46,7 +46,7 @@ class Prompt:
     """One prompt and the replies to it.
 
     Attributes:
-        tokens: Token ids.
+        tokens: Token ids, marked with the adapter.
         waiting: Replies that have not started.
         met: How many leading tokens a recent sequence shares with it.
         logits: Float32 logits of the first token (vocabulary,), once computed.
@@ -58,6 +58,11 @@ class Prompt:
     met: int = 0
     logits: Tensor | None = None
     running: int = 0
+
+    @property
+    def mark(self) -> int:
+        """What marks a token as its adapter's, added to the token's id."""
+        return int(adapters_of(self.tokens[0])) << ID_BITS
 
 
 class Generation:
@@ -174,7 +179,7 @@ class Generation:
         device = self._runner.device
         for _, prompt, reply in starting:
             reply.tokens = []
-            reply.noise = Noise(prompt.tokens.tolist(), reply.sampling, reply.draw, device)
+            reply.noise = Noise(ids_of(prompt.tokens).tolist(), reply.sampling, reply.draw, device)
         logits = torch.stack([prompt.logits for _, prompt, _ in starting if prompt.logits is not None])
         for token in self._pick(logits, [reply for _, _, reply in starting]):
             slot, prompt, reply = starting[0]
@@ -186,7 +191,7 @@ class Generation:
 
     def step(self) -> None:
         """Sample one more token of every reply in the batch, then let waiting ones join."""
-        logits = self._runner.step(self._slots, [reply.tokens[-1] for reply, _ in self._rows])
+        logits = self._runner.step(self._slots, [reply.tokens[-1] + prompt.mark for reply, prompt in self._rows])
         tokens = self._pick(logits, [reply for reply, _ in self._rows])
         # Backwards: the last slot moves into the place of one that leaves, and it has been seen by then.
         for slot in range(len(self._rows) - 1, -1, -1):

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import pydantic
 from pydantic import Field
@@ -23,6 +23,9 @@ from debate.models.limits import Meter
 from debate.models.remote import OPENAI_URL, REASONING_TOKENS, RemoteModel, known_capabilities
 from debate.models.served import served_adapter
 from debate.store import Store
+
+if TYPE_CHECKING:
+    from debate.models.local import LocalBase
 
 # How long a call in flight may take to end when a run stops; a server's model may take as long as its timeout.
 GRACE_S = 10.0
@@ -150,11 +153,12 @@ def kind_of(name: str) -> Literal["remote", "local", "embedded", "scripted"]:
     return "local" if kind == "hf" else "scripted" if kind == "scripted" else "remote"
 
 
-def open_model(config: ModelConfig) -> Model:
+def open_model(config: ModelConfig, bases: dict[str, LocalBase] | None = None) -> Model:
     """Open a model: load its weights, or prepare the connection.
 
     Args:
         config: Which model.
+        bases: Bases of local models that are open, by what decides them; a new one is put among them.
 
     Returns:
         The model, without a call log.
@@ -169,22 +173,34 @@ def open_model(config: ModelConfig) -> Model:
         return _open_remote(config, None)
     if kind == "scripted":
         return _open_scripted(config.name)
-    from debate.models.local import LocalModel
+    return _open_local(config, {} if bases is None else bases)
 
-    if kind == "embedded":
-        from debate.models.embedded import ensure_embedded
 
-        path = str(ensure_embedded())
-    else:
-        path = config.name.removeprefix("hf/")
-    return LocalModel(
-        path,
-        name=config.label,
-        adapter=_find_adapter(config),
-        dtype=config.dtype,
-        device=config.device,
-        reproducible=config.reproducible,
-    )
+def _open_local(config: ModelConfig, bases: dict[str, LocalBase]) -> Model:
+    """Open a local model on its base, which is opened too where it is not among ``bases``."""
+    from debate.models.local import LocalBase, LocalModel
+
+    adapter = _find_adapter(config)
+    key = json.dumps([config.name, _deciding(config) | {"adapter": None}], sort_keys=True)
+    base = bases.get(key)
+    if base is None:
+        if kind_of(config.name) == "embedded":
+            from debate.models.embedded import ensure_embedded
+
+            path = str(ensure_embedded())
+        else:
+            path = config.name.removeprefix("hf/")
+        base = LocalBase(
+            path, name=config.name, dtype=config.dtype, device=config.device, reproducible=config.reproducible
+        )
+    try:
+        model = LocalModel(base, name=config.label, adapter=adapter)
+    except Exception:
+        if key not in bases:
+            base.close()
+        raise
+    bases[key] = base
+    return model
 
 
 def _find_adapter(config: ModelConfig) -> Path | None:
@@ -321,6 +337,8 @@ def _open_scripted(name: str) -> Model:
 class Models:
     """The models of a run, each opened once, with the run's call log and meter; those of one server share its slots.
 
+    Local models that differ by adapter alone share one base: its weights are held once, its passes serve all of them.
+
     Configurations that differ in nothing that decides replies share one model, so that equal calls meet. It waits and
     retries as the most patient of them says.
 
@@ -342,6 +360,7 @@ class Models:
         self._adapters: dict[str, str | None] = {}
         self._remote: dict[str, RemoteModel] = {}
         self._endpoints: dict[str, Endpoint] = {}
+        self._bases: dict[str, LocalBase] = {}
         self.grace_s = 0.0
 
     def get(self, config: ModelConfig) -> LoggedModel:
@@ -360,7 +379,7 @@ class Models:
                     f"adapters {other!r} and {config.adapter!r} would both be called {config.label!r}; give their "
                     "folders different names"
                 )
-            model = self._get_remote(config, key) if remote else open_model(config)
+            model = self._get_remote(config, key) if remote else open_model(config, self._bases)
             self._open[key] = LoggedModel(model, self._store, self._meter)
             self._configs[key] = config
             self._facts[key] = {"digest": model.digest, **getattr(model, "facts", {})}

@@ -9,46 +9,52 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from debate.errors import ConfigError, ModelAccessError
+from debate.errors import ConfigError, ModelAccessError, ModelError
 from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling, Scores
+from debate.models.threads import usable_cores
 from debate.models.weights import ADAPTER, folder_digest
 
 if TYPE_CHECKING:
     import torch
 
+    from debate.models.engine import Request
+
 # Changes whenever the engine's replies to equal calls may change.
-ENGINE = "packed-2"
+ENGINE = "packed-3"
 HUB_TIMEOUT_S = 10.0
 MIB = 1 << 20
 
 
-class LocalModel:
-    """A causal language model run by torch in this process.
+class LocalBase:
+    """A causal language model run by torch in this process, for itself and for all adapters beside its weights.
 
     All its work is on one thread; coroutines hand requests to it, and it batches whatever waits: prompts and
-    continuations are packed, replies to one prompt share its computation, beginnings that prompts share are computed
-    once. Equal draws of one prompt give equal replies: exactly so in reproducible mode (up to ties within the rounding
-    of float32), mostly in bfloat16, where the other rows of a batch change the rounding visibly.
+    continuations are packed, replies to one prompt share its computation, beginnings that prompts of one adapter share
+    are computed once. Requests of different adapters go through one pass together.
 
     Args:
         path: A folder that ``save_pretrained`` wrote, or a hub id.
         name: What users call it.
-        adapter: Folder of a LoRA adapter that is merged into the weights, see ``debate.models.adapter.find_adapter``.
         dtype: ``auto`` is bfloat16 where the hardware computes in it, else float32.
         device: A torch device; ``auto`` is the first GPU, else the CPU.
         reproducible: Replies do not depend on what else runs: float32.
         max_batch: Most replies that decode together. Measured on two cores, tokens a second: 98 with 16, 141 with 32,
             161 with 64, 163 with 96.
-        threads: CPU threads; None leaves torch's default, all cores.
+        threads: CPU threads; None is one for each core that this process may use.
         prefix_mib: Room for stored beginnings of prompts, in MiB.
         decode_mib: Room for the prompts of decoding replies, in MiB; one prompt always fits.
 
     Attributes:
-        facts: Digests of weights and adapter, device and number type.
+        engine: Answers requests.
+        texts: The tokenizer.
+        capabilities: What it can do.
+        digests: Digest of the weights.
+        facts: Device, number type and mode.
+        kind: What else decides its replies: engine, number type, kind of device, mode.
 
     Raises:
         ConfigError: ``reproducible`` with bfloat16, a bad size, or a device that there is not.
-        ModelAccessError: The model or its adapter cannot be found or loaded.
+        ModelAccessError: The model cannot be found or loaded.
     """
 
     def __init__(
@@ -56,7 +62,6 @@ class LocalModel:
         path: str,
         *,
         name: str,
-        adapter: Path | None = None,
         dtype: Literal["auto", "float32", "bfloat16"] = "auto",
         device: str = "auto",
         reproducible: bool = False,
@@ -81,26 +86,95 @@ class LocalModel:
         kind = torch.float32 if reproducible or dtype == "float32" else torch.bfloat16
         if dtype == "auto" and not fast_bfloat16(where):
             kind = torch.float32
-        texts = Texts(folder)
-        runner = Runner(folder, kind, where, prefix_mib * MIB, adapter=adapter)
-        self.name = name
+        self.texts = Texts(folder)
+        self._runner = Runner(folder, kind, where, prefix_mib * MIB)
         mode = "reproducible" if reproducible else "fast"
         short = str(kind).removeprefix("torch.")
-        digests = {"weights": folder_digest(folder)}
+        self.digests = {"weights": folder_digest(folder)}
+        self.facts = {"device": str(where), "dtype": short, "mode": mode}
+        self.kind = f"{ENGINE}:{short}:{where.type}:{mode}"
+        self.capabilities = Capabilities(score=True, system_role=self.texts.system_role, context=self._runner.context)
+        if threads is None:
+            threads = usable_cores(torch.get_num_threads())
+        self.engine = Engine(self._runner, self.texts, max_batch=max_batch, max_bytes=decode_mib * MIB, threads=threads)
+        self._numbers: dict[str, int] = {}
+        self._users = 0
+
+    def add_adapter(self, folder: Path, digest: str) -> int:
+        """Put a LoRA adapter beside the weights, once.
+
+        Args:
+            folder: See ``debate.models.adapter.find_adapter``.
+            digest: Of its decisive files: adapters of one digest are one.
+
+        Returns:
+            The number by which requests name it.
+
+        Raises:
+            ModelAccessError: It does not fit.
+            ModelError: The base is closed.
+        """
+        from debate.models.adapter import read_adapter
+
+        if digest not in self._numbers:
+            number = len(self._numbers) + 1
+            self.engine.attach(number, read_adapter(folder, self._runner.model))
+            self._numbers[digest] = number
+        return self._numbers[digest]
+
+    def join(self) -> None:
+        """Count one more model on this base."""
+        self._users += 1
+
+    def leave(self) -> None:
+        """Count one model less; the last one closes the base."""
+        self._users -= 1
+        if self._users <= 0:
+            self.close()
+
+    def close(self) -> None:
+        """Fail what has not been answered, and end the worker thread; closing again does no harm."""
+        self.engine.close()
+
+
+class LocalModel:
+    """A base model on this machine, or one of the adapters on it.
+
+    Equal draws of one prompt give equal replies: exactly so in reproducible mode (up to ties within the rounding of
+    float32), mostly in bfloat16, where the other rows of a batch change the rounding visibly.
+
+    Args:
+        base: The base. Several models may share it; the last one that closes closes it.
+        name: What users call it.
+        adapter: Folder of a LoRA adapter for the base, see ``debate.models.adapter.find_adapter``.
+
+    Attributes:
+        facts: Digests of weights and adapter, device, number type and mode.
+
+    Raises:
+        ModelAccessError: The adapter does not fit the base.
+    """
+
+    def __init__(self, base: LocalBase, *, name: str, adapter: Path | None = None) -> None:
+        self.name = name
+        digests = dict(base.digests)
+        self._adapter = 0
         if adapter is not None:
             digests["adapter"] = folder_digest(adapter, ADAPTER)
-        self.digest = f"{'+'.join(digests.values())}:{ENGINE}:{short}:{where.type}:{mode}"
-        self.facts = {**digests, "device": str(where), "dtype": short}
-        self.capabilities = Capabilities(score=True, system_role=texts.system_role, context=runner.context)
-        self._texts = texts
-        self._engine = Engine(runner, texts, max_batch=max_batch, max_bytes=decode_mib * MIB, threads=threads)
+            self._adapter = base.add_adapter(adapter, digests["adapter"])
+        self.digest = f"{'+'.join(digests.values())}:{base.kind}"
+        self.facts = {**digests, **base.facts}
+        self.capabilities = base.capabilities
+        self._base = base
+        self._closed = False
+        base.join()
 
     async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
         """Sample one reply for each draw; see `Model.sample`."""
         from debate.models.engine import Answer, SampleRequest
 
         answer: Answer[list[Completion]] = Answer()
-        self._engine.submit(SampleRequest(messages, tuple(draws), sampling, answer))
+        self._submit(SampleRequest(messages, tuple(draws), sampling, answer, self._adapter))
         return await answer.future
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
@@ -108,7 +182,7 @@ class LocalModel:
         from debate.models.engine import Answer, ChooseRequest
 
         answer: Answer[Choice] = Answer()
-        self._engine.submit(ChooseRequest(messages, tuple(choices), answer))
+        self._submit(ChooseRequest(messages, tuple(choices), answer, self._adapter))
         return await answer.future
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:
@@ -116,18 +190,25 @@ class LocalModel:
         from debate.models.engine import Answer, ScoreRequest
 
         answer: Answer[Scores] = Answer()
-        self._engine.submit(ScoreRequest(messages, tuple(continuations), answer))
+        self._submit(ScoreRequest(messages, tuple(continuations), answer, self._adapter))
         return await answer.future
 
     def count_tokens(self, messages: Messages) -> int:
         """Count the prompt's tokens, the template's included, exactly."""
-        return len(self._texts.prompt(messages))
+        return len(self._base.texts.prompt(messages))
+
+    def _submit(self, request: Request) -> None:
+        if self._closed:
+            raise ModelError(f"{self.name}: it is closed; make a new one")
+        self._base.engine.submit(request)
 
     async def close(self) -> None:
-        """Fail what has not been answered, and end the worker thread."""
+        """Take no more requests; the last model of a base fails what has not been answered and ends its thread."""
         import asyncio
 
-        await asyncio.to_thread(self._engine.close)
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._base.leave)
 
 
 def import_torch() -> None:

@@ -1,4 +1,8 @@
-"""Shared beginnings of prompts: the keys and values worth keeping."""
+"""Shared beginnings of prompts: the keys and values worth keeping.
+
+Keys and values depend on the adapter that a token is read with. So sequences carry its number in every token, above the
+token's id: sequences of different adapters have no token in common, and whatever compares sequences keeps them apart.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,23 @@ Tokens = npt.NDArray[np.int64]
 # Shorter beginnings are cheaper to compute again than to treat apart.
 LEAST_SHARED = 32
 RECENT = 64
+# The bits of a token's id; those above them are the number of its adapter, 0 for none.
+ID_BITS = 32
+
+
+def marked(ids: Tokens, adapter: int) -> Tokens:
+    """Return the sequence of these token ids read with an adapter."""
+    return ids + (adapter << ID_BITS)
+
+
+def ids_of(tokens: Tokens) -> Tokens:
+    """Return the token ids of a sequence."""
+    return tokens & ((1 << ID_BITS) - 1)
+
+
+def adapters_of(tokens: Tokens) -> Tokens:
+    """Return the number of each token's adapter."""
+    return tokens >> ID_BITS
 
 
 def common(first: Tokens, second: Tokens) -> int:
@@ -26,7 +47,7 @@ def common(first: Tokens, second: Tokens) -> int:
 
 def sort_key(tokens: Tokens) -> bytes:
     """Return a key that sorts sequences lexicographically: neighbours share the most leading tokens."""
-    return tokens.astype(">u4").tobytes()
+    return tokens.astype(">u8").tobytes()
 
 
 def in_groups(sequences: Sequence[Tokens]) -> list[int]:

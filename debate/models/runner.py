@@ -6,7 +6,7 @@ window): attention goes through `debate.models.attention`, the rest is the model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,11 +19,11 @@ from torch import Tensor
 
 from debate.errors import ModelAccessError
 from debate.models import attention
-from debate.models.adapter import merge_adapter
 from debate.models.attention import KVShape, Layout, Packed
 from debate.models.forest import Forest, grow
+from debate.models.lora import Adapters, Lora
 from debate.models.packing import pack
-from debate.models.prefixes import LEAST_SHARED, Known, PrefixStore, Tokens
+from debate.models.prefixes import LEAST_SHARED, Known, PrefixStore, Tokens, adapters_of, ids_of
 from debate.models.slots import Slots
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Row:
     """One sequence to run through the model.
 
     Attributes:
-        tokens: Token ids.
+        tokens: Token ids, marked with the adapter.
         wanted: How many last positions' logits are wanted, at least 1.
         keep: Whether the sequence's keys and values are wanted too.
         done: Called with logits (wanted, vocabulary) in the model's dtype, and its keys and
@@ -62,21 +62,15 @@ class Runner:
         dtype: Of weights, activations and caches.
         device: Where it runs.
         prefix_bytes: Most bytes of stored prefixes.
-        adapter: Folder of a LoRA adapter to merge into the weights.
+
+    Attributes:
+        model: The transformers model. Other threads may read its shapes and weights.
 
     Raises:
-        ModelAccessError: A folder cannot be loaded, or the attention is of a kind that this engine lacks.
+        ModelAccessError: The folder cannot be loaded, or the attention is of a kind that this engine lacks.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        dtype: torch.dtype,
-        device: torch.device,
-        prefix_bytes: int,
-        *,
-        adapter: Path | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, dtype: torch.dtype, device: torch.device, prefix_bytes: int) -> None:
         from transformers import AutoModelForCausalLM
 
         attention.register()
@@ -93,10 +87,10 @@ class Runner:
         config = model.config.get_text_config()
         _check(folder, config)
         module: torch.nn.Module = model
-        module = module.to(device)
-        self._model = (module if adapter is None else merge_adapter(module, adapter)).eval()
+        self.model = module.to(device).eval()
         with torch.inference_mode():
-            pack(self._model)
+            pack(self.model)
+        self._adapters = Adapters(self.model, model.get_output_embeddings())  # type: ignore[no-untyped-call]  # as below
         self.device = device
         self.context: int = config.max_position_embeddings
         heads = config.num_attention_heads
@@ -106,6 +100,10 @@ class Runner:
         self._heads: int = heads
         self.shape = KVShape(config.num_hidden_layers, kv_heads, dim, dtype, device)
         self.store = PrefixStore(prefix_bytes)
+
+    def attach(self, number: int, loras: Mapping[str, Lora]) -> None:
+        """Put a LoRA adapter beside the weights: it changes the tokens that are marked with its number."""
+        self._adapters.attach(number, loras)
 
     def evaluate(self, rows: Sequence[Row]) -> list[tuple[Tensor, Tensor | None]]:
         """Run rows in one pass; every token that rows share is computed once, or read from the store.
@@ -177,7 +175,7 @@ class Runner:
 
         Args:
             slots: The decoding rows.
-            tokens: The newest token of each reply.
+            tokens: The newest token of each reply, marked with its adapter.
 
         Returns:
             Float32 logits (replies, vocabulary).
@@ -188,8 +186,9 @@ class Runner:
         return logits.float()
 
     def _forward(self, tokens: Tokens, positions: Tokens | Tensor, layout: Layout, wanted: Tokens | None) -> Tensor:
-        output = self._model(
-            input_ids=torch.as_tensor(tokens, device=self.device)[None],
+        self._adapters.select(adapters_of(tokens), wanted, self.device)
+        output = self.model(
+            input_ids=torch.as_tensor(ids_of(tokens), device=self.device)[None],
             position_ids=torch.as_tensor(positions, device=self.device)[None],
             use_cache=False,
             logits_to_keep=0 if wanted is None else torch.as_tensor(wanted, device=self.device),

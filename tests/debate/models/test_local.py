@@ -14,7 +14,7 @@ import pytest_asyncio
 from debate.errors import ContextError, ModelAccessError, ModelError
 from debate.models.base import Choice, Completion, Draw, Message, Sampling, Scores
 from debate.models.embedded import ensure_embedded
-from debate.models.local import LocalModel
+from debate.models.local import LocalBase, LocalModel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,7 +87,9 @@ def plain(folder: Path) -> Iterator[Plain]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def model(folder: Path) -> AsyncIterator[LocalModel]:
-    local = LocalModel(str(folder), name="embedded/test", reproducible=True, max_batch=8, threads=1)
+    local = LocalModel(
+        LocalBase(str(folder), name="embedded/test", reproducible=True, max_batch=8, threads=1), name="embedded/test"
+    )
     yield local
     await local.close()
 
@@ -242,7 +244,7 @@ async def test_first_tokens_follow_the_softmax(model: LocalModel, plain: Plain) 
 
 
 async def test_a_closed_model_says_so(folder: Path) -> None:
-    local = LocalModel(str(folder), name="embedded/test", reproducible=True)
+    local = LocalModel(LocalBase(str(folder), name="embedded/test", reproducible=True), name="embedded/test")
     waiting = asyncio.ensure_future(local.sample(MIXED[1], draws=[Draw()], sampling=Sampling(2000, temperature=1)))
     await asyncio.sleep(0.1)
     await local.close()
@@ -254,4 +256,4 @@ async def test_a_closed_model_says_so(folder: Path) -> None:
 
 async def test_a_missing_model_is_named() -> None:
     with pytest.raises(ModelAccessError, match="no model in this folder"):
-        LocalModel("./nowhere", name="hf/nowhere")
+        LocalBase("./nowhere", name="hf/nowhere")
