@@ -18,25 +18,27 @@ def gap_recovered(
 ) -> Interval | None:
     """PGR = (accuracy - blind) / (expert - blind) (Khan et al. 2024), over single verdicts with known gold answers.
 
-    The interval is Fieller's (1954) for a ratio of means, from the covariance of the three accuracies clustered by
+    All three accuracies are of the same questions, told by their ids: those that have a verdict in each of the three. A
+    question whose blind or expert verdict was lost is left out of the debates too, so the debates' accuracy here can
+    differ from that over all of them. The interval is Fieller's (1954) for a ratio of means, from the covariance of the three accuracies clustered by
     story, so it allows for their being measured on the same questions. Where blind and expert are not told apart, or
     the stories show no variation to measure an error by, the ratio has no bounds.
 
     Args:
         debated: Judged debates or consultancies.
-        blind: The same questions decided from the question alone; those without a verdict on a debate are left out.
-        expert: The same questions decided with the story; others are left out too.
+        blind: The same questions decided from the question alone.
+        expert: The same questions decided with the story.
         level: Coverage, between 0 and 1.
 
     Returns:
-        The ratio with n verdicts on debates and G stories; None where one of the three has no verdict, or blind and
-        expert are equally accurate.
+        The ratio with n verdicts on debates and G stories; None where no question has a verdict in all three, or blind
+        and expert are equally accurate.
     """
-    argued = _rows(debated)
-    asked = {question for _, _, question in argued}
-    groups = [argued, *([row for row in _rows(group) if row[2] in asked] for group in (blind, expert))]
-    if not all(groups):
+    known = [_rows(group) for group in (debated, blind, expert)]
+    common = set[str].intersection(*({question for _, _, question in rows} for rows in known))
+    if not common:
         return None
+    groups = [[row for row in rows if row[2] in common] for rows in known]
     stories = {name: index for index, name in enumerate(dict.fromkeys(row[1] for rows in groups for row in rows))}
     means, influence = np.zeros(3), np.zeros((3, len(stories)))
     for k, rows in enumerate(groups):

@@ -121,6 +121,20 @@ def test_only_questions_with_a_verdict_on_a_debate_count_in_the_baselines() -> N
     assert gap_recovered([*debate, *lost], [*blind, *more], [*expert, *more]) == gap_recovered(debate, blind, expert)
 
 
+def test_only_questions_with_all_three_verdicts_count_in_the_debates() -> None:
+    # Questions of hard debates whose baseline was lost must not pull the debates' share alone.
+    debate, blind, expert = groups()
+    hard = [judged(f"h{at}", WRONG, WRONG, story="s1") for at in range(3)]
+    lost = [
+        judged("h0", None, None, story="s1"),
+        judged("h1", RIGHT, RIGHT, story="s1", failed="the server went away"),
+        judged("h2", RIGHT, RIGHT, story="s1"),
+    ]
+    told = [judged("h0", RIGHT, RIGHT, story="s1"), judged("h1", RIGHT, RIGHT, story="s1")]
+    found = gap_recovered([*debate, *hard], [*blind, *lost], [*expert, *told])
+    assert found == gap_recovered(debate, blind, expert)
+
+
 def test_unparsed_verdicts_and_those_without_gold_or_given_midway_are_left_out() -> None:
     debate, blind, expert = groups()
     noise = [
@@ -142,10 +156,8 @@ def test_there_is_none_without_all_three_or_a_gap() -> None:
     assert gap_recovered(debate, others, expert) is None
 
     # The same share of other numbers of verdicts: 3 of 10 and 30 of 100, which differ by rounding.
-    def share(right: int, n: int) -> Group:
-        return [judged(f"q{at}", RIGHT if at < right else WRONG) for at in range(n)]
-
-    assert gap_recovered(share(30, 100), share(3, 10), share(30, 100)) is None
+    three = [judged(f"q{at}", RIGHT if at < 3 else WRONG) for at in range(10)]
+    assert gap_recovered(three * 10, three, three * 10) is None
 
 
 def test_one_story_and_stories_without_variation_leave_no_bounds() -> None:
