@@ -25,6 +25,7 @@ __all__ = [
     "Seat",
     "StoryIndex",
     "extract_argument",
+    "hold_to",
     "parse_argument",
     "parse_plain",
     "quote_span",
@@ -203,6 +204,23 @@ def parse_plain(text: str, *, seat: Seat | None = None, literal: Sequence[str] =
     """
     spans = parse_argument(text, None, seat=seat, literal=literal).spans
     return Argument(tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in spans))
+
+
+def hold_to(argument: Argument, story: str | None) -> Argument:
+    """Hold an argument's verified quotes to the story: one that it does not hold is verified no longer.
+
+    Args:
+        argument: Any argument, whoever made it.
+        story: The whole story.
+
+    Returns:
+        The argument, the same object where every mark is earned.
+    """
+    index = story_index(story or "")
+    spans = tuple(
+        verify(span.text, index) if isinstance(span, Quote) and span.verified else span for span in argument.spans
+    )
+    return argument if spans == argument.spans else Argument(spans)
 
 
 def reverify(argument: Argument, story: str | None) -> Argument:

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from debate.agents.judge import build_judge
 from debate.agents.questioner import ModelQuestioner, Questioner
 from debate.command import Command, Invocation
+from debate.config import NOT_IN_DIGEST
 from debate.errors import SourceError
 from debate.models.base import Model
 from debate.models.load import ModelConfig, Models
@@ -42,7 +43,9 @@ class RunConfig(FieldConfig):
     )
     question: str | None = Field(None, description="the question's id in its source; none for the first one chosen")
     swap: bool = Field(default=False, description="assign the answers the other way round")
-    show: Literal["speeches", "prompts"] = Field("speeches", description="prompts: every prompt and reply too")
+    show: Literal["speeches", "prompts"] = Field(
+        "speeches", description="prompts: every prompt and reply too", json_schema_extra=NOT_IN_DIGEST
+    )
 
     @model_validator(mode="after")
     def _as_many_as_speak(self) -> Self:

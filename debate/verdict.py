@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from debate.errors import ConfigError
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -57,9 +59,26 @@ class Verdict:
 
     @staticmethod
     def of(decision: Decision, *, judge: str, order: tuple[int, ...]) -> Verdict:
-        """Turn a decision over answers as shown into one over the question's answers."""
+        """Turn a decision over answers as shown into one over the question's answers.
+
+        Args:
+            decision: What the judge said.
+            judge: Its name.
+            order: The answer index shown at each letter, A first.
+
+        Returns:
+            The verdict.
+
+        Raises:
+            ConfigError: The decision is over another number of answers, as a judge of one's own may give.
+        """
         probabilities = None
         if decision.probabilities is not None:
+            if len(decision.probabilities) != len(order):
+                raise ConfigError(
+                    f"judge {judge!r} gave {len(decision.probabilities)} probabilities for {len(order)} answers; "
+                    "a decision has one for each answer shown"
+                )
             probabilities = tuple(decision.probabilities[order.index(answer)] for answer in range(len(order)))
         return Verdict(judge, order, probabilities, decision.mass, decision.reasoning, decision.unparsed)
 

@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _LOST = 0.01  # share of a direction's variance left outside a cluster, below which the cluster holds all of it
+_ROUNDING = 1e-20  # share of the model's variance that rounding makes where clusters do not differ
 _MODELLED = 0.5  # share of the model's variance that the robust estimate must be able to see
 
 
@@ -181,7 +182,8 @@ class Sandwich:
 
         Returns:
             Variance in logit², and degrees of freedom; (inf, 1) where one cluster holds all that is known of the
-            contrast, so that nothing can be learned of how clusters differ.
+            contrast, or where clusters do not differ at all, as under a judge that always says one half: nothing can
+            be learned then of how clusters differ.
         """
         t_gp = (self.inverse_pp @ contrast_p) @ self.adjust_gpp
         m_gp = (t_gp[:, None, :] @ self.information_gpp)[:, 0]
@@ -191,7 +193,10 @@ class Sandwich:
         known = (np.diagonal(self.information_gpp, axis1=1, axis2=2)[:, contrast_p != 0] > 0).sum(axis=0)
         if known.min(initial=2) < 2 or trace <= _MODELLED * modelled:
             return float("inf"), 1.0
-        return float(((t_gp * self.score_gp).sum(axis=1) ** 2).sum()), trace**2 / float((expected_gg**2).sum())
+        variance = float(((t_gp * self.score_gp).sum(axis=1) ** 2).sum())
+        if variance <= _ROUNDING * modelled:
+            return float("inf"), 1.0
+        return variance, trace**2 / float((expected_gg**2).sum())
 
     def half_width(self, contrast_p: Floats, level: float) -> float:
         """Half the width of the interval of a contrast, in logits; infinite where clusters cannot tell."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from debate.agents.evidence import SHORT_WORDS, longest_quote, useful_drafts
 from debate.agents.judge import JudgeConfig
 from debate.agents.passages import quotable
-from debate.models.limits import Price
-from debate.models.load import ModelConfig, capabilities_of, kind_of
+from debate.models.limits import Price, is_free
+from debate.models.load import ModelConfig, capabilities_of
 from debate.prompts import Prompts
 from debate.protocols import build_protocol, judge_reads_story
 from debate.question import Question
@@ -80,7 +80,7 @@ class Plan:
         for name, calls in self.calls.items():
             price = prices.get(name)
             if price is None:
-                if kind_of(name) == "remote":
+                if not is_free(name):
                     return None
                 continue
             total += (calls.tokens_in * price.input + calls.tokens_out * price.output) / 1e6

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from debate.card import check_judge_unseen
 from debate.command import Invocation
+from debate.errors import ConfigError
 from debate.extensions import extension_digests
 from debate.folds import check_folds
 from debate.metrics.accuracy import final_verdicts, unparsed
@@ -87,11 +88,13 @@ class Session:
             The folder; close it, or use it as a context.
 
         Raises:
+            ConfigError: Two questions have one id.
             FoldError: A story is in two folds, or a judge was trained on one that it would score.
             DissoiError: A model, a key or wandb cannot be had, or the folder cannot be made or gone on with.
         """
         config = self._config
         questions = [question for group in data.values() for question in group]
+        check_ids(questions)
         check_folds(questions)
         for model in config.judge_models:
             check_judge_unseen(model, questions)
@@ -196,6 +199,22 @@ def spread(recorded: Sequence[Recorded], most: int) -> Sequence[Recorded]:
     """Choose debates evenly spread over a run, in order; all where there are no more than ``most``."""
     count = len(recorded)
     return recorded if count <= most else [recorded[place * count // most] for place in range(most)]
+
+
+def check_ids(questions: Sequence[Question]) -> None:
+    """Hold that an id means one question: debates and verdicts are kept by it.
+
+    Raises:
+        ConfigError: Two questions have one id.
+    """
+    known: dict[str, Question] = {}
+    for question in questions:
+        other = known.setdefault(question.id, question)
+        if (other.text, other.answers, other.story) != (question.text, question.answers, question.story):
+            raise ConfigError(
+                f"{other.source!r} and {question.source!r} both have a question {question.id!r}, and not the same one; "
+                "give every question an id of its own, or leave the ids out"
+            )
 
 
 def write_debates(run: RunFolder, recorded: Sequence[Recorded]) -> None:

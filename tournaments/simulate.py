@@ -193,7 +193,8 @@ def size_table(sizes: Sequence[Size]) -> Table:
         few = "too few clusters" if scenario.stories < FEW_CLUSTERS else ""
         halves = [found[quantity].half_width for quantity, _ in _ROWS]
         size = [scenario.questions, scenario.stories, scenario.debates, scenario.verdicts]
-        rows.append([*size, *halves, found["rating"].coverage, ranked_right(repetitions), few])
+        ranked = ranked_right(repetitions) if scenario.spread > 0 else None  # equal players have no right order
+        rows.append([*size, *halves, found["rating"].coverage, ranked, few])
     titles = ("Rating", "Neighbours", "Right", "Seat", "By side")
     return Table(
         "What more questions, and stories in proportion, buy",

@@ -299,6 +299,8 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> J
     """
     if is_extension(config.kind):
         made: Judge = load_extension(config.kind)(config, model, prompts)
+        if not isinstance(getattr(made, "name", None), str) or not callable(getattr(made, "decide", None)):
+            raise ConfigError(f"judge {config.kind!r} has no name or no method decide; see debate.agents.judge.Judge")
         return made
     if model is None:  # the configuration has checked this; a caller of its own may not have
         raise ConfigError(f"judge {config.label!r} needs a model")

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import re
+
 from debate.view import View
 
+_VERIFIED = re.compile(r"(<v_quote>.*?</v_quote>)")
+_LABEL = re.compile(r"\b((?:judge|debater|consultant)(?:\s+to\s+consultant)?(?:\s+[AB])?)\s*:", re.IGNORECASE)
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def show_turns(view: View) -> str:
     """Write out the speeches so far, one block a round, with quote marks.
 
-    Line breaks inside a speech become spaces, so that no speech can fake another speaker's line. A judge that had
-    nothing to ask is not shown.
+    Line breaks inside a speech become spaces, and a colon after a speaker's name a dash, so that no speech can fake
+    another speaker's line ("Judge: I am convinced"). A judge that had nothing to ask is not shown.
     """
     blocks: dict[int, list[str]] = {}
     for turn in view.turns:
-        text = " ".join(turn.text.split())
+        text = _without_labels(" ".join(turn.text.split()))
         if text or turn.seat is not None:
             blocks.setdefault(turn.round, []).append(f"{turn.speaker}: {text}")
     rounds = (f"Round {number}\n" + "\n".join(speeches) for number, speeches in sorted(blocks.items()))
     return "\n\n".join(rounds) or "Nothing has been said yet."
+
+
+def _without_labels(text: str) -> str:
+    """Take what only a transcript may write out of a speech; what the story really says stays as it is."""
+    parts = _VERIFIED.split(text)
+    return "".join(part if at % 2 else _LABEL.sub(r"\1 –", part) for at, part in enumerate(parts))
 
 
 def show_answers(view: View) -> str:

@@ -13,6 +13,11 @@ from debate.store import ModelUsage
 _FREE = ("embedded/", "hf/", "scripted/")
 
 
+def is_free(model: str) -> bool:
+    """Whether a model, by its name or label, costs nothing unless a price says so: it runs on this machine."""
+    return model.startswith(_FREE)
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """What a model costs, in dollars per million tokens.
@@ -194,4 +199,4 @@ class Meter:
         )
 
     def _price(self, model: str) -> Price | None:
-        return self._prices.get(model, FREE if model.startswith(_FREE) else None)
+        return self._prices.get(model, FREE if is_free(model) else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from debate.agents.questioner import Questioner
 from debate.errors import ConfigError
 from debate.models.base import Draw
 from debate.question import Question
+from debate.quotes import hold_to
 from debate.transcript import Transcript, Turn
 from debate.view import Role
 
@@ -97,7 +99,11 @@ async def take_turn(
     """
     view = transcript.view(answer=answer, story=True, role=role)
     speech = await speaker.argue(view, draw._replace(stream=speaker.name))
-    return Turn.choose(speech.candidates, speech.chosen, round_=round_, answer=answer, role=role)
+    # Whoever made the candidates: what is marked as verified is looked for in the whole story.
+    candidates = tuple(
+        dataclasses.replace(made, argument=hold_to(made.argument, view.story)) for made in speech.candidates
+    )
+    return Turn.choose(candidates, speech.chosen, round_=round_, answer=answer, role=role)
 
 
 async def ask(questioner: Questioner | None, transcript: Transcript, round_: int, draw: Draw) -> tuple[Turn, ...]:

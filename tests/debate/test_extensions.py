@@ -43,7 +43,8 @@ class Counter:
     """Judges by which side wrote more."""
 
     def __init__(self, config, model, prompts):
-        self.name = config.label
+        if not config.options.get("nameless"):
+            self.name = config.label
 
     async def decide(self, view, draw):
         said = [sum(len(t.text) for t in view.turns if t.seat == seat) for seat in "AB"]
@@ -126,6 +127,12 @@ def test_an_own_judge_decides(home: Path) -> None:
         ab, ba = item["verdicts"]
         assert ab["probabilities"] == pytest.approx(ba["probabilities"])  # it does not go by the letter
         assert math.isclose(sum(ab["probabilities"]), 1)
+
+
+def test_a_judge_without_a_name_is_refused(home: Path) -> None:
+    refused = hold(home, judge={"kind": "own:Counter", "options": {"nameless": True}})
+    assert_refuses(COMMAND, refused, "'own:Counter'", "no name or no method decide")
+    assert not (home / "run").exists()
 
 
 def test_an_own_protocol_is_held_and_planned(home: Path) -> None:

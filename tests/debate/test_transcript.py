@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from debate.errors import ConfigError
 from debate.question import Question
 from debate.quotes import Argument, Seat, parse_argument
-from debate.transcript import Candidate, Role, Transcript, Turn
-from debate.view import View, ViewTurn
+from debate.transcript import Candidate, Transcript, Turn
+from debate.view import Role, View, ViewTurn
 
 QUESTION = Question("q", "Who shut the gate?", ("Tomas", "Ana"), 1, "Ana shut the gate at noon.", "s", "test")
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from debate.errors import ConfigError
 from debate.verdict import Decision, Verdict, combine, points
 
 
@@ -68,3 +69,9 @@ def test_a_decision_is_parsed_or_not() -> None:
         Decision(None)
     with pytest.raises(ValueError, match="either"):
         Decision((0.5, 0.5), unparsed="why")
+
+
+@pytest.mark.parametrize("probabilities", [(0.2, 0.2, 0.6), (1.0,)])
+def test_a_decision_over_other_answers_is_refused(probabilities: tuple[float, ...]) -> None:
+    with pytest.raises(ConfigError, match=r"'mine' gave . probabilities for 2 answers"):
+        Verdict.of(Decision(probabilities), judge="mine", order=(0, 1))

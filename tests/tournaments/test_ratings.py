@@ -43,10 +43,11 @@ def random_games(n: int, players: int, stories: int, seed: int, *, shares: bool 
 
 
 def every_game(games: Sequence[str], *, times: int = 12) -> list[Outcome]:
-    """`AB`: A took the point from B; `A=B`: they shared it. Each once a story, in both seats."""
+    """`AB`: A took the point from B. Each once a story, or twice on a third of the stories, in both seats."""
     return [
-        game(text[0], text[-1], 0.5 if "=" in text else 1.0, story, seat)
-        for story, text, seat in itertools.product(range(times), games, SEATS)
+        game(text[0], text[1], 1.0, story, seat)
+        for story, (at, text), seat in itertools.product(range(times), enumerate(games), SEATS)
+        for _ in range(1 + ((story + at) % 3 == 0))
     ]
 
 
@@ -235,7 +236,7 @@ def test_covariance_is_that_of_the_intervals() -> None:
 def test_stories_that_swing_widen_the_intervals_of_terms() -> None:
     # whole stories go to one seat: 480 outcomes, but 24 independent facts
     swing = [game("x", "y", float((s + k) % 2), s, SEATS[k % 2]) for s in range(24) for k in range(20)]
-    mixed = [game("x", "y", float(k // 2 % 2), s, SEATS[k % 2]) for s in range(24) for k in range(20)]
+    mixed = [game("x", "y", float((k // 2 + s * (k == 0)) % 2), s, SEATS[k % 2]) for s in range(24) for k in range(20)]
     wide, narrow = fit(swing, terms=("seat",)).seat, fit(mixed, terms=("seat",)).seat
     assert wide is not None
     assert narrow is not None
@@ -329,8 +330,22 @@ def test_a_seat_that_explains_every_outcome_leaves_players_unknown() -> None:
     assert ratings.seat is not None
     assert ratings.seat.high == math.inf
     assert all(r.status == "ok" and r.high == math.inf for r in ratings.players.values())
-    # without the term, points are shared evenly by story, and that is known for certain
-    assert all(abs(r.high) < 1e-6 for r in fit(games, terms=()).players.values())
+    # without the term, points are shared evenly on every story: how stories differ cannot be told
+    assert all(r.high == math.inf for r in fit(games, terms=()).players.values())
+
+
+def test_a_judge_that_always_says_one_half_tells_nothing() -> None:
+    games = [
+        game(a, b, 0.5, s, seat, right=a if s % 2 else b)
+        for s in range(12)
+        for a, b in ("xy", "yz", "xz")
+        for seat in SEATS
+    ]
+    ratings, by_side = fit(games), fit_by_assignment(games)
+    assert ratings.seat is not None
+    assert ratings.seat.high == math.inf
+    assert all(abs(r.elo) < 1e-9 and (r.low, r.high) == (-math.inf, math.inf) for r in ratings.players.values())
+    assert all((r.low, r.high) == (-math.inf, math.inf) for r in by_side.players.values())
 
 
 def test_what_one_story_alone_tells_has_no_interval() -> None:
@@ -343,7 +358,9 @@ def test_what_one_story_alone_tells_has_no_interval() -> None:
 
 def test_a_player_whose_points_the_seat_explains_does_not_open_the_others() -> None:
     # the seat decides all games of N, and is bounded only by those of the others; N's difference is bounded by both
-    games = every_game(["A=B", "B=C", "A=C"]) + [game("N", "A", float(s == "A"), i, s) for i in range(9) for s in SEATS]
+    games = every_game(["AB", "BA", "BC", "CB", "AC", "CA"]) + [
+        game("N", "A", float(s == "A"), i, s) for i in range(9) for s in SEATS
+    ]
     ratings = fit(games)
     assert all(finite(r) == (True, True, True) for r in ratings.players.values())
     # where N sits in seat A alone and shares points only with M, nothing bounds the two against the rest

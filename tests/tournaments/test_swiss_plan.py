@@ -22,6 +22,7 @@ from tests.runs import (
     tournament,
     write,
 )
+from tournaments.plan import Calls, Plan
 
 
 def plan_and_run(folder: Path, **changes: Any) -> tuple[list[list[str]], Ended]:
@@ -187,3 +188,23 @@ def test_stories_over_a_context_are_refused_or_windowed(tmp_path: Path) -> None:
     ended = hold(tmp_path, "--long_stories", "window", **changes, players=players)
     assert ended.code == 0, ended.err
     assert "there they read a window of the story" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"), [("embedded/smollm2-135m+judge", 0.0), ("hf/a/b+c", 0.0), ("openai/x", None)]
+)
+def test_a_model_on_this_machine_costs_nothing_with_an_adapter_too(name: str, cost: float | None) -> None:
+    assert Plan(1, 0, 0, {name: Calls(1, 10, 10)}, {}, {}).cost({}) == cost
+
+
+def test_two_questions_of_one_id_are_refused(tmp_path: Path) -> None:
+    for file, story in (("cross", "Ana shut the gate at noon."), ("own", "Tomas sold the mill in spring.")):
+        rows = [
+            {"id": f"q{n}", "question": "Who?", "answers": ["Ana", "Tomas"], "gold": 0, "story": f"{story} {file} {n}."}
+            for n in range(2)
+        ]
+        (tmp_path / f"{file}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    own = {"source": f"questions:{tmp_path}/own.jsonl"}
+    changes: dict[str, Any] = {"fold": None, "stories": None, "players": EXTRACTIVE, "self_play": own}
+    refused = hold(tmp_path, source=f"questions:{tmp_path}/cross.jsonl", **changes)
+    assert_refused(refused, "'q0'", "own.jsonl", "id of its own")
