@@ -13,6 +13,7 @@ from debate.record import Recorded
 from debate.report import Column, Table
 from debate.report.table import Cell
 from debate.verdict import combine, points
+from tournaments.ladder import status_cell
 from tournaments.metrics import Values, interval
 from tournaments.ratings import Ratings
 
@@ -248,7 +249,7 @@ def _elo(found: Ratings, name: str) -> Cell:
     rating = found.players.get(name)
     if rating is None:
         return None
-    return rating.elo if rating.status == "ok" else f"{rating.status} ({rating.elo:.0f})"
+    return rating.elo if rating.status == "ok" else status_cell(rating)
 
 
 def comparison_metrics(by_judge: ByJudge, pairs: Sequence[Pair]) -> Values:

@@ -120,9 +120,12 @@ def ladder_table(standings: Standings) -> Table:
 
 def _elo_cell(rating: Rating) -> Cell:
     """A rating that the field cannot place is named, never shown as a number like any other."""
-    if rating.status == "ok":
-        return Span(rating.elo, rating.low, rating.high)
-    return f"{rating.status} ({rating.elo:.0f})"
+    return Span(rating.elo, rating.low, rating.high) if rating.status == "ok" else status_cell(rating)
+
+
+def status_cell(rating: Rating) -> str:
+    """Name a status that is not "ok", with its number unless that is the prior's alone, as of the disconnected."""
+    return rating.status if rating.status == "disconnected" else f"{rating.status} ({rating.elo:.0f})"
 
 
 def _ladder_note(standings: Standings) -> str:
