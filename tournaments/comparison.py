@@ -20,6 +20,7 @@ from tournaments.ratings import Ratings
 ByJudge = Mapping[str, Sequence[Recorded]]
 FEWEST_PLAYERS = 3
 """Of fewer players a rank correlation says nothing."""
+_TIE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,10 @@ class Pair:
         one: A judge.
         other: Another.
         debates: Debates on which both have a probability, each the mean of its orders.
-        agreement: Share of them in which both name the same answer; a tie names none.
-        kappa: Cohen's: the agreement above that of two judges who name answers as often but independently, of what is
-            possible; None where there is no agreement above chance to be had.
+        ties: Share of them in which one judge or both give both answers one half and so name none.
+        agreement: Of the others, the share in which both name the same answer; None where there is none.
+        kappa: Cohen's, over the same debates: the agreement above that of two judges who name answers as often but
+            independently, of what is possible; None where there is no agreement above chance to be had.
         distance: Mean absolute difference of the probabilities.
         correlation: Spearman's, of the Elo of the players that both have placed; None under three players.
         players: How many players that are.
@@ -41,7 +43,8 @@ class Pair:
     one: str
     other: str
     debates: int
-    agreement: Interval
+    ties: Interval
+    agreement: Interval | None
     kappa: float | None
     distance: Interval
     correlation: float | None
@@ -69,8 +72,9 @@ def compare(by_judge: ByJudge, ratings: Mapping[str, Ratings]) -> list[Pair]:
             continue
         first, second = ([known[judge][name] for name in shared] for judge in (one, other))
         labels = [stories[name] for name in shared]
-        named = [[points(p) for p in row] for row in (first, second)]
-        same = [float(a == b) for a, b in zip(*named, strict=True)]
+        named = [(points(p), points(q)) for p, q in zip(first, second, strict=True)]
+        tied = [_TIE in pair for pair in named]
+        both = [(*pair, label) for pair, tie, label in zip(named, tied, labels, strict=True) if not tie]
         gaps = [abs(p - q) for p, q in zip(first, second, strict=True)]
         rank, players = (
             rank_correlation(ratings[one], ratings[other]) if one in ratings and other in ratings else (None, 0)
@@ -80,14 +84,23 @@ def compare(by_judge: ByJudge, ratings: Mapping[str, Ratings]) -> list[Pair]:
                 one,
                 other,
                 len(shared),
-                cluster_mean(same, labels, bounds=(0.0, 1.0)),
-                cohen_kappa(named[0], named[1]),
+                cluster_mean([float(tie) for tie in tied], labels, bounds=(0.0, 1.0)),
+                _agreement(both),
+                cohen_kappa([a for a, _, _ in both], [b for _, b, _ in both]),
                 cluster_mean(gaps, labels, bounds=(0.0, 1.0)),
                 rank,
                 players,
             )
         )
     return found
+
+
+def _agreement(named: Sequence[tuple[float, float, str]]) -> Interval | None:
+    """Share of debates, given as what two judges name and the story, in which they name the same."""
+    if not named:
+        return None
+    same = [float(one == other) for one, other, _ in named]
+    return cluster_mean(same, [story for _, _, story in named], bounds=(0.0, 1.0))
 
 
 def _probabilities(recorded: Sequence[Recorded]) -> dict[str, float]:
@@ -101,8 +114,10 @@ def _probabilities(recorded: Sequence[Recorded]) -> dict[str, float]:
 
 
 def cohen_kappa(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Cohen's kappa (Cohen 1960) of two sequences of labels; None where chance alone would agree always."""
+    """Cohen's kappa (Cohen 1960) of two sequences of labels; None without any, or where chance alone would agree always."""
     n = len(one)
+    if n == 0:
+        return None
     agreed = sum(a == b for a, b in zip(one, other, strict=True)) / n
     chance = sum(one.count(label) * other.count(label) for label in {*one, *other}) / n**2
     return None if chance == 1 else (agreed - chance) / (1 - chance)
@@ -211,6 +226,7 @@ def pairs_table(pairs: Sequence[Pair]) -> Table:
             pair.one,
             pair.other,
             pair.debates,
+            pair.ties,
             pair.agreement,
             pair.kappa,
             pair.distance,
@@ -223,6 +239,7 @@ def pairs_table(pairs: Sequence[Pair]) -> Table:
         Column("judge"),
         Column("and judge"),
         Column("debates", kind="count"),
+        Column("ties", kind="share"),
         Column("agree", kind="share"),
         Column("kappa", kind="number"),
         Column("mean |Δp|", kind="number"),
@@ -230,7 +247,8 @@ def pairs_table(pairs: Sequence[Pair]) -> Table:
         Column("players", kind="count"),
     )
     note = (
-        "By the mean probability of a debate's orders. 'Agree': both name the same answer; 'kappa': Cohen's, what is "
+        "By the mean probability of a debate's orders. 'Ties': one judge or both give both answers one half, so they "
+        "name none. 'Agree': of the other debates, those in which both name the same answer; 'kappa': Cohen's, what is "
         "left of that above chance. 'Spearman of Elo': whether the two judges' ladders rank the players alike."
     )
     return Table("Judges two by two", columns, rows, note=note)
@@ -264,6 +282,7 @@ def comparison_metrics(by_judge: ByJudge, pairs: Sequence[Pair]) -> Values:
         "pairs": {
             f"{pair.one} | {pair.other}": {
                 "debates": pair.debates,
+                "ties": interval(pair.ties),
                 "agreement": interval(pair.agreement),
                 "kappa": pair.kappa,
                 "distance": interval(pair.distance),

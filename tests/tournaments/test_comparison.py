@@ -13,7 +13,14 @@ from debate.question import Question
 from debate.record import Debate, Recorded
 from debate.transcript import Transcript
 from debate.verdict import Verdict
-from tournaments.comparison import accuracy_difference, cohen_kappa, compare, rank_correlation
+from tournaments.comparison import (
+    accuracy_difference,
+    cohen_kappa,
+    compare,
+    comparison_metrics,
+    pairs_table,
+    rank_correlation,
+)
 from tournaments.ratings import Outcome, Ratings, fit
 
 
@@ -80,11 +87,29 @@ def test_pairs_by_hand() -> None:
     second.append(item("5", "v", 0.9, None))  # half of it unparsed: no probability
     (pair,) = compare({"one": first, "other": second}, {})
     assert (pair.one, pair.other, pair.debates, pair.correlation, pair.players) == ("one", "other", 4, None, 0)
-    assert pair.agreement.value == 0.75
+    # The third debate, of which neither names an answer, is no agreement.
+    assert pair.ties.value == 0.25
+    assert pair.agreement is not None
+    assert pair.agreement.value == pytest.approx(2 / 3)
+    assert pair.agreement.n == 3
     assert pair.distance.value == pytest.approx((0.1 + 0.4 + 0 + 0.2) / 4)
-    # Three of four agree; by chance (2·3 + 1·0 + 1·1) / 16.
-    assert pair.kappa == pytest.approx((0.75 - 7 / 16) / (1 - 7 / 16))
+    # Two of three agree; by chance (2·3 + 1·0) / 9.
+    assert pair.kappa == pytest.approx(0)
     assert compare({"one": first[:1], "other": second[1:]}, {}) == []
+
+
+def test_two_judges_that_name_nothing_do_not_agree() -> None:
+    undecided = [item(str(n), str(n), 0.5, 0.5) for n in range(12)]
+    torn = [item(str(n), str(n), 0.9, 0.1) for n in range(12)]
+    (pair,) = compare({"one": undecided, "other": torn}, {})
+    assert (pair.ties.value, pair.agreement, pair.kappa) == (1, None, None)
+    assert pair.distance.value == pytest.approx(0)
+    (row,) = pairs_table([pair]).rows
+    assert row[4:6] == [None, None]
+    measured = comparison_metrics({}, [pair])["pairs"]
+    assert isinstance(measured, dict)
+    assert measured["one | other"]["agreement"] is None
+    assert measured["one | other"]["ties"][0] == 1
 
 
 def test_the_difference_is_paired_by_debate() -> None:
