@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 WORDS = ("<unk>", "<end>", "user", "A", "B", "C", "fog", "sea", "bell", "boat", "lamp", "who")
 
@@ -49,7 +54,7 @@ def save_model(folder: Path, *, seed: int = 0, hidden: int = 32) -> Path:
     return folder
 
 
-def save_adapter(base: Path, folder: Path, *, seed: int = 0, rank: int = 4) -> Path:
+def save_adapter(base: Path, folder: Path, *, seed: int = 0, rank: int = 4, size: float = 0.3, **options: Any) -> Path:
     """Save a LoRA adapter of random weights, none of them zero, for a saved model.
 
     Args:
@@ -57,6 +62,8 @@ def save_adapter(base: Path, folder: Path, *, seed: int = 0, rank: int = 4) -> P
         folder: Where.
         seed: Of the weights.
         rank: Of the adapter's matrices.
+        size: Standard deviation of the weights.
+        options: More of peft's, such as other ``target_modules``.
 
     Returns:
         The folder.
@@ -67,12 +74,45 @@ def save_adapter(base: Path, folder: Path, *, seed: int = 0, rank: int = 4) -> P
 
     model = AutoModelForCausalLM.from_pretrained(str(base), dtype=torch.float32)
     targets = ["q_proj", "v_proj", "o_proj", "down_proj"]
-    config = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=targets, task_type="CAUSAL_LM")
+    settings: dict[str, Any] = {
+        "r": rank,
+        "lora_alpha": 2 * rank,
+        "target_modules": targets,
+        "task_type": "CAUSAL_LM",
+    } | options
+    config = LoraConfig(**settings)
     adapted = get_peft_model(model, config)
     noise = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in adapted.named_parameters():
             if "lora_" in name:
-                parameter.copy_(0.3 * torch.randn(parameter.shape, generator=noise))
+                parameter.copy_(size * torch.randn(parameter.shape, generator=noise))
     adapted.save_pretrained(str(folder))
     return folder
+
+
+def plain_logs(base: Path, adapter: Path | None) -> Callable[[Tensor], Tensor]:
+    """Return the next tokens' log-probabilities by transformers and peft as they come, the adapter beside the weights.
+
+    Args:
+        base: The model's folder.
+        adapter: The adapter's, or None.
+
+    Returns:
+        A function from token ids (1, tokens) to log-probabilities (tokens, vocabulary).
+    """
+    import torch
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    model: Any = AutoModelForCausalLM.from_pretrained(str(base), dtype=torch.float32)
+    if adapter is not None:
+        model = PeftModel.from_pretrained(model, str(adapter))
+    model.eval()
+
+    def logs(ids: Tensor) -> Tensor:
+        with torch.inference_mode():
+            found: Tensor = model(ids).logits[0].log_softmax(-1)
+        return found
+
+    return logs

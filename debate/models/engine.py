@@ -299,7 +299,7 @@ class Engine:
         if request.answer.future.cancelled():
             return
         try:
-            prompt = marked(self._checked(self._texts.prompt(request.messages), least=1), request.adapter)
+            prompt = marked(self._checked(self._texts.prompt(request.messages)), request.adapter)
             match request:
                 case SampleRequest():
                     self._enter_sample(request, prompt)
@@ -380,10 +380,8 @@ class Engine:
 
         self._rows.extend(row(index, tokens) for index, tokens in enumerate(continuations) if len(tokens))
 
-    def _checked(self, ids: Tokens, least: int = 0) -> Tokens:
-        """Refuse too few tokens, and those that have no embedding: on a GPU they would end the process's use of it."""
-        if len(ids) < least:
-            raise ModelError("the prompt has no tokens; give at least one message with text")
+    def _checked(self, ids: Tokens) -> Tokens:
+        """Refuse tokens that the model has no embedding of: on a GPU they would end the process's use of it."""
         if len(ids) and int(ids.max()) >= self._runner.vocabulary:
             raise ModelError(
                 f"token {int(ids.max())} is not one of the model's {self._runner.vocabulary}; the tokenizer is that of "

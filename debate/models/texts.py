@@ -45,14 +45,22 @@ class Texts:
         self.system_role = self._takes_system()
 
     def prompt(self, messages: Messages) -> Tokens:
-        """Return the token ids of a prompt, up to where the assistant's reply begins."""
+        """Return the token ids of a prompt, at least one, up to where the assistant's reply begins.
+
+        Raises:
+            ModelError: There is nothing in it.
+        """
         if not self.system_role:
             messages = without_system(messages)
         chat = [{"role": message.role, "content": message.content} for message in messages]
         with self._lock:
-            ids = self._tokenizer.apply_chat_template(
-                chat, add_generation_prompt=True, tokenize=True, return_dict=False
+            ids = (
+                self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=True, return_dict=False)
+                if chat
+                else []
             )
+        if not len(ids):
+            raise ModelError("the prompt has no tokens; give at least one message with text")
         return np.asarray(ids, dtype=np.int64)
 
     def encode(self, text: str) -> Tokens:

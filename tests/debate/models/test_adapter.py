@@ -6,9 +6,9 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,10 +19,7 @@ from debate.models.limits import Budget, Meter
 from debate.models.load import EMBEDDED, ModelConfig, Models, TokenCounter, check_access, open_model
 from debate.run_folder import RunFolder
 from debate.store import Store
-from tests.tiny import save_adapter, save_model
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from tests.tiny import plain_logs, save_adapter, save_model
 
 PROMPTS = [[Message("user", text)] for text in ("fog sea bell", "who boat", "lamp lamp A B fog who sea boat")]
 CONTINUATIONS = ("fog sea", "bell", "boat lamp who C")
@@ -49,25 +46,6 @@ def config(root: Path, adapter: str | None = "judge", *, dtype: str = "float32")
     return ModelConfig.model_validate(tree | ({} if adapter is None else {"adapter": str(root / adapter)}))
 
 
-def plain_logs(root: Path, adapter: str | None) -> Callable[[Tensor], Tensor]:
-    """Log-probabilities of every next token by transformers, with the adapter beside the weights, not in them."""
-    import torch
-    from peft import PeftModel
-    from transformers import AutoModelForCausalLM
-
-    model: Any = AutoModelForCausalLM.from_pretrained(str(root / "base"), dtype=torch.float32)
-    if adapter is not None:
-        model = PeftModel.from_pretrained(model, str(root / adapter))
-    model.eval()
-
-    def logs(ids: Tensor) -> Tensor:
-        with torch.inference_mode():
-            found: Tensor = model(ids).logits[0].log_softmax(-1)
-        return found
-
-    return logs
-
-
 async def test_an_adapted_model_is_what_peft_makes_of_it(folders: Path) -> None:
     import torch
     from transformers import AutoTokenizer
@@ -75,7 +53,7 @@ async def test_an_adapted_model_is_what_peft_makes_of_it(folders: Path) -> None:
     tokenizer: Any = AutoTokenizer.from_pretrained(str(folders / "base"))
     values = {}
     for adapter in (None, "judge", "debater"):
-        logs = plain_logs(folders, adapter)
+        logs = plain_logs(folders / "base", None if adapter is None else folders / adapter)
         model = open_model(config(folders, adapter))
         for messages in PROMPTS:
             prompt = tokenizer.apply_chat_template([messages[0]._asdict()], return_tensors="pt")["input_ids"]

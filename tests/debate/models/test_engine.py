@@ -14,20 +14,21 @@ import numpy as np
 import pytest
 
 from debate.errors import ModelAccessError, ModelError
-from debate.models.base import Choice, Completion, Draw, Message, Sampling
+from debate.models.base import Choice, Completion, Draw, Message, Sampling, Scores
 from tests.tiny import save_model
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from debate.models.engine import Engine
-    from debate.models.runner import Row
+    from debate.models.runner import Row, Runner
 
 PROMPTS = [[Message("user", text)] for text in ("fog sea bell", "who boat", "lamp lamp A B fog", "sea sea C")]
 SAMPLING = Sampling(6, temperature=1.0, stop=("never said",))
 SECONDS = 60  # longer than any of this takes; a reply that is lost would never come
 
 Fault = Callable[[], None]
+Judge = Callable[["Runner", Sequence["Row"]], None]
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +49,14 @@ def faults(*errors: Exception) -> Fault:
 
 @asynccontextmanager
 async def running(
-    folder: Path, *, decode: Fault | None = None, huge: int = 0, max_batch: int = 8
+    folder: Path, *, decode: Fault | None = None, evaluate: Judge | None = None, huge: int = 0, max_batch: int = 8
 ) -> AsyncIterator[Engine]:
     """Run an engine.
 
     Args:
         folder: Its model.
         decode: Called before tokens become text, or None.
+        evaluate: Called with the runner and the rows before each pass, or None.
         huge: For so many prompts the model claims keys and values that no machine has room for.
         max_batch: Most replies together.
     """
@@ -73,6 +75,8 @@ async def running(
     class HugeRunner(Runner):
         def evaluate(self, rows: Sequence[Row]) -> list[tuple[Tensor, Tensor | None]]:
             nonlocal huge
+            if evaluate is not None:
+                evaluate(self, rows)
             outcomes: list[tuple[Tensor, Tensor | None]] = []
             for logits, kv in super().evaluate(rows):
                 if kv is not None and huge:
@@ -88,11 +92,11 @@ async def running(
     await asyncio.to_thread(engine.close)
 
 
-async def sample(engine: Engine, messages: Sequence[Message], n: int = 3) -> list[str]:
+async def sample(engine: Engine, messages: Sequence[Message], n: int = 3, sampling: Sampling = SAMPLING) -> list[str]:
     from debate.models.engine import Answer, SampleRequest
 
     answer: Answer[list[Completion]] = Answer()
-    engine.submit(SampleRequest(messages, tuple(Draw(seed=5).take(n)), SAMPLING, answer))
+    engine.submit(SampleRequest(messages, tuple(Draw(seed=5).take(n)), sampling, answer))
     return [completion.text for completion in await asyncio.wait_for(answer.future, SECONDS)]
 
 
@@ -101,6 +105,14 @@ async def choose(engine: Engine, messages: Sequence[Message]) -> Choice:
 
     answer: Answer[Choice] = Answer()
     engine.submit(ChooseRequest(messages, ("A", "B"), answer))
+    return await asyncio.wait_for(answer.future, SECONDS)
+
+
+async def score(engine: Engine, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+    from debate.models.engine import Answer, ScoreRequest
+
+    answer: Answer[Scores] = Answer()
+    engine.submit(ScoreRequest(messages, tuple(continuations), answer))
     return await asyncio.wait_for(answer.future, SECONDS)
 
 
@@ -162,6 +174,118 @@ async def test_a_prompt_that_never_fits_fails_alone(folder: Path, undisturbed: l
         huge_left = await asyncio.gather(*(sample(engine, messages) for messages in PROMPTS), return_exceptions=True)
         assert sum(isinstance(outcome, ModelError) for outcome in huge_left) == 1
         assert await everything(engine) == undisturbed
+
+
+async def test_a_lone_prompt_gets_the_room_of_stored_beginnings(folder: Path) -> None:
+    long = [Message("user", " ".join(["fog", "sea"] * 25 + [word])) for word in ("bell", "boat", "lamp", "who")]
+    stored: list[int] = []
+
+    def evaluate(runner: Runner, _rows: Sequence[Row]) -> None:
+        stored.append(runner.store.bytes)
+        if len(stored) > 2 and runner.store.bytes:
+            raise MemoryError
+
+    async with running(folder) as engine, running(folder, evaluate=evaluate) as full:
+        for message in long[:3]:
+            one, other = await choose(full, [message]), await choose(engine, [message])
+            assert one.probabilities == pytest.approx(other.probabilities, abs=1e-4)
+        assert stored[2] > 0  # it was tried, with the beginning that the second prompt shares with the first
+        assert stored[3:] == [0]
+
+
+async def test_a_lone_prompt_gets_the_room_of_decoding_replies(folder: Path) -> None:
+    tries = 0
+
+    def evaluate(_runner: Runner, rows: Sequence[Row]) -> None:
+        nonlocal tries
+        if any(not row.keep for row in rows):  # the judge's, not the replies' prompt
+            tries += 1
+            if tries <= 2:
+                raise MemoryError
+
+    sampling = Sampling(100, temperature=1.0)
+    async with running(folder) as engine, running(folder, evaluate=evaluate) as full:
+        under_way = [asyncio.ensure_future(sample(one, PROMPTS[0], 4, sampling)) for one in (engine, full)]
+        await sample(full, PROMPTS[0], 1)  # by now they decode
+        assert await choose(full, PROMPTS[1]) == await choose(engine, PROMPTS[1])
+        assert tries == 3
+        expected, got = await asyncio.gather(*under_way)
+        assert got == expected
+
+
+async def test_a_lone_prompt_that_never_fits_is_given_up(folder: Path, undisturbed: list[list[str]]) -> None:
+    tries = 0
+
+    def evaluate(_runner: Runner, rows: Sequence[Row]) -> None:
+        nonlocal tries
+        if any(len(row.tokens) > 40 for row in rows):
+            tries += len(rows) == 1
+            raise MemoryError
+
+    long = [Message("user", "fog sea bell " * 20)]
+    async with running(folder, evaluate=evaluate) as engine:
+        outcomes = await asyncio.gather(choose(engine, long), everything(engine), return_exceptions=True)
+        assert isinstance(outcomes[0], ModelError)
+        assert "MemoryError" in str(outcomes[0])
+        assert outcomes[1] == undisturbed
+        assert 2 <= tries <= 3
+
+
+async def test_empty_and_odd_prompts_fail_alone(folder: Path, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    odd = Path(shutil.copytree(folder, tmp_path / "odd"))
+    tokenizer = AutoTokenizer.from_pretrained(str(odd))
+    tokenizer.add_tokens(["strange"])  # and the model's embeddings stay as they are
+    tokenizer.save_pretrained(str(odd))
+    half = chr(0xD83D)  # of a pair of surrogates
+    async with running(odd) as engine:
+        outcomes = await asyncio.gather(
+            choose(engine, PROMPTS[0]),
+            choose(engine, []),
+            sample(engine, []),
+            choose(engine, [Message("user", "fog strange")]),
+            score(engine, PROMPTS[0], ["sea", "strange sea"]),
+            choose(engine, [Message("user", f"fog {half}")]),
+            score(engine, PROMPTS[0], ["sea", ""]),
+            sample(engine, PROMPTS[1]),
+            return_exceptions=True,
+        )
+    failed = [isinstance(outcome, ModelError) for outcome in outcomes]
+    assert failed == [False, True, True, True, True, True, False, False]
+    assert all("no tokens" in str(outcome) for outcome in outcomes[1:3])
+    assert all("token 12 is not one of the model's 12" in str(outcome) for outcome in outcomes[3:5])
+    assert isinstance(outcomes[6], Scores)
+    assert outcomes[6].values[1] == 0
+
+
+async def test_short_answers_do_not_wait_for_long_ones(folder: Path) -> None:
+    greedy = Sampling(110, temperature=0)
+    async with running(folder, max_batch=4) as engine:
+        long = asyncio.ensure_future(sample(engine, PROMPTS[0], 2, greedy))
+        await choose(engine, PROMPTS[1])
+        short = await sample(engine, PROMPTS[2], 1, Sampling(2, temperature=0))
+        assert not long.done()
+        assert await sample(engine, PROMPTS[2], 1, Sampling(2, temperature=0)) == short
+        await long
+
+
+def test_stored_beginnings_keep_within_their_room(folder: Path) -> None:
+    import torch
+
+    from debate.models.prefixes import PrefixStore
+    from debate.models.runner import Runner
+
+    shape = Runner(folder, torch.float32, torch.device("cpu"), 1 << 20).shape
+    store = PrefixStore(100 * shape.bytes_per_token)
+    for first in range(20):
+        tokens = np.full(40, first, np.int64)
+        store.put(tokens, shape.empty(40))
+        assert 0 < store.bytes <= store.limit
+        assert store.find(tokens).tokens == 40
+    assert [store.find(np.full(40, first, np.int64)).tokens for first in (17, 18, 19)] == [0, 40, 40]
+    store.put(np.full(60, 30, np.int64), shape.empty(60))  # more than half the room
+    assert store.find(np.full(60, 30, np.int64)).tokens == 0
 
 
 def test_prompts_under_way_count_against_the_room(folder: Path) -> None:
