@@ -114,7 +114,7 @@ def _probabilities(recorded: Sequence[Recorded]) -> dict[str, float]:
 
 
 def cohen_kappa(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Cohen's kappa (Cohen 1960) of two sequences of labels; None without any, or where chance alone would agree always."""
+    """Cohen's kappa (Cohen 1960) of two sequences of labels; None without any, or where chance agrees always."""
     n = len(one)
     if n == 0:
         return None

@@ -21,11 +21,11 @@ from debate.together import together
 from tournaments.config import ConsultancyConfig
 from tournaments.field import baseline_arenas, build_arena, check_lengths, notes_for
 from tournaments.matches import baseline_setups, consultancy_setups
-from tournaments.metrics import interval, judging
+from tournaments.metrics import gap_figure, judging, rate_figures
 from tournaments.plan import Plan, consultancy_field, make_plan
 from tournaments.questions import choose
 from tournaments.session import Session, why_unrated, write_debates
-from tournaments.tables import cost_table, few_note, gap_of, judge_table
+from tournaments.tables import cost_table, few_note, judge_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +124,16 @@ def metrics(found: Consulted, judge: str) -> dict[str, object]:
     """The figures that the tables show, as plain values."""
     players = {}
     for name in found.order:
-        rate = win_rate(found.by_player[name], soft=found.soft)
-        rates = {} if rate is None else {"both": rate.both, "right": rate.right, "wrong": rate.wrong}
+        own = found.by_player[name]
         players[name] = {
-            **{f"win_rate_{side}": interval(value) for side, value in rates.items()},
-            **judging(found.by_player[name]),
+            **rate_figures(win_rate(own, soft=found.soft)),
+            **judging(own),
+            **gap_figure(own, found.baselines),
         }
-    gap = gap_of(found.consultancies, found.baselines)
     return {
         "judge": judge,
         "players": players,
-        "consultancies": {**judging(found.consultancies), **({} if gap is None else {"pgr": interval(gap)})},
+        "consultancies": {**judging(found.consultancies), **gap_figure(found.consultancies, found.baselines)},
         **{name: judging(items) for name, items in found.baselines.items()},
     }
 

@@ -19,7 +19,7 @@ from tournaments.config import RatingConfig
 from tournaments.gather import SOURCE
 from tournaments.ladder import Standings, elo_figure, ladder_table, matrix_figure, side_table, terms_note
 from tournaments.matches import outcomes
-from tournaments.metrics import Values, interval, judging, metrics
+from tournaments.metrics import Values, gap_figure, judging, metrics, rate_figures
 from tournaments.ratings import Ratings, fit, fit_by_assignment
 from tournaments.tables import judge_table
 
@@ -149,15 +149,12 @@ def groups_of(recorded: Sequence[Recorded]) -> dict[str, list[Recorded]]:
 
 def consultants_table(recorded: Sequence[Recorded], *, soft: bool) -> Table | None:
     """How often a judge follows consultants, by kind and by consultant; None where there is no consultancy."""
-    lonely = [item for item in recorded if sum(name is not None for name in item.debate.players) == 1]
+    lonely = _lonely(recorded)
     if not lonely:
         return None
-    groups = groups_of(lonely)
-    by_name: dict[str, list[Recorded]] = {}
-    for item in lonely:
-        by_name.setdefault(next(name for name in item.debate.players if name is not None), []).append(item)
+    groups, by_name = groups_of(lonely), _consultants(lonely)
     if 1 < len(by_name) <= _MANY:
-        groups |= {f"consultant {name}": by_name[name] for name in sorted(by_name)}
+        groups |= {f"consultant {name}": items for name, items in by_name.items()}
     rows: list[list[Cell]] = []
     for name, items in groups.items():
         rate = win_rate(items, soft=soft)
@@ -174,6 +171,19 @@ def consultants_table(recorded: Sequence[Recorded], *, soft: bool) -> Table | No
         "wrong one. Intervals are 95 %, robust by story."
     )
     return Table("Consultancies", columns, rows, note=note)
+
+
+def _lonely(recorded: Sequence[Recorded]) -> list[Recorded]:
+    """The debates in which one player speaks alone."""
+    return [item for item in recorded if sum(name is not None for name in item.debate.players) == 1]
+
+
+def _consultants(lonely: Sequence[Recorded]) -> dict[str, list[Recorded]]:
+    """Consultancies by consultant, in the order of their names."""
+    by_name: dict[str, list[Recorded]] = {}
+    for item in lonely:
+        by_name.setdefault(next(name for name in item.debate.players if name is not None), []).append(item)
+    return dict(sorted(by_name.items()))
 
 
 def _blocks(judged: Judged, *, soft: bool) -> tuple[list[Table], list[Figure]]:
@@ -218,21 +228,37 @@ def sections(judges: Sequence[Judged], *, soft: bool) -> list[Section]:
 
 
 def judged_metrics(judges: Sequence[Judged], *, soft: bool) -> Values:
-    """Return what ``sections`` shows, as plain values."""
+    """Return what ``sections`` shows, as plain values.
+
+    Args:
+        judges: At least one.
+        soft: Whether a verdict counts as the probability of a consultant's answer.
+
+    Returns:
+        By judge: the ladder's figures, those of each group of debates with its PGR, and with the win rate where it has
+        consultancies; of every consultant, however many there are, its win rate. Then the comparison's.
+    """
     by_name: dict[str, object] = {}
     for one in judges:
-        rate = win_rate(one.spoken, soft=soft)
         by_name[one.judge] = {
             **({"judge": one.judge} if one.standings is None else metrics(one.standings)),
-            "groups": {name: judging(items) for name, items in groups_of(one.spoken).items()},
+            "groups": {
+                name: {**judging(items), **gap_figure(items, one.baselines), **_rate(items, soft=soft)}
+                for name, items in groups_of(one.spoken).items()
+            },
+            "consultants": {
+                name: {"consultancies": len(items), **_rate(items, soft=soft)}
+                for name, items in _consultants(_lonely(one.spoken)).items()
+            },
             **{name: judging(items) for name, items in one.baselines.items()},
-            **({} if rate is None else {f"win_rate_{side}": interval(getattr(rate, side)) for side in _SIDES}),
+            **_rate(one.spoken, soft=soft),
         }
     spoken, ratings = _compared(judges)
     return {"judges": by_name, **comparison_metrics(spoken, compare(spoken, ratings))}
 
 
-_SIDES = ("both", "right", "wrong")
+def _rate(recorded: Sequence[Recorded], *, soft: bool) -> Values:
+    return rate_figures(win_rate(recorded, soft=soft))
 
 
 def _compared(judges: Sequence[Judged]) -> tuple[dict[str, list[Recorded]], dict[str, Ratings]]:

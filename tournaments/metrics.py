@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from debate.metrics.accuracy import accuracy, unparsed
 from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval
+from debate.metrics.persuasion import WinRate
 from debate.record import Recorded
 from tournaments.ladder import Standings, win_rate
 from tournaments.ratings import Outcome, Rating
@@ -26,15 +27,22 @@ def metrics(standings: Standings) -> Values:
         "stories": standings.ratings.clusters,
         "few_clusters": standings.ratings.few_clusters,
         "outcomes": standings.ratings.outcomes,
-        "cross_play": {**judging(standings.cross_play), **_gap(standings.cross_play, standings)},
-        "self_play": {**judging(own), **_gap(own, standings)},
+        "cross_play": {**judging(standings.cross_play), **gap_figure(standings.cross_play, standings.baselines)},
+        "self_play": {**judging(own), **gap_figure(own, standings.baselines)},
         **{name: judging(items) for name, items in standings.baselines.items()},
     }
 
 
-def _gap(recorded: Sequence[Recorded], standings: Standings) -> Values:
-    gap = gap_of(recorded, standings.baselines)
+def gap_figure(recorded: Sequence[Recorded], baselines: Mapping[str, Sequence[Recorded]]) -> Values:
+    """Return the performance gap recovered as ``pgr``; nothing where there is none, see ``gap_of``."""
+    gap = gap_of(recorded, baselines)
     return {} if gap is None else {"pgr": interval(gap)}
+
+
+def rate_figures(rate: WinRate | None) -> Values:
+    """Return a consultant's win rate, over both assignments and for each; nothing where there is none."""
+    rates = {} if rate is None else {"both": rate.both, "right": rate.right, "wrong": rate.wrong}
+    return {f"win_rate_{side}": interval(value) for side, value in rates.items()}
 
 
 def _player(standings: Standings, name: str, outcomes: Sequence[Outcome]) -> Values:

@@ -129,9 +129,14 @@ def test_metrics_are_those_of_the_debates(held: Run) -> None:
             for protocol in ("consultancy", "blind", "expert")
         )
     )
-    if gap is None:
-        assert "pgr" not in found["consultancies"]
-    else:
+    assert ("pgr" in found["consultancies"]) == (gap is not None)
+    for name, player in found["players"].items():
+        assert ("pgr" in player) == (gap is not None)
+        if gap is not None:
+            of_all = {what: found[what]["accuracy"][0] for what in ("blind", "expert")}
+            own = (player["accuracy"][0] - of_all["blind"]) / (of_all["expert"] - of_all["blind"])
+            assert player["pgr"][0] == pytest.approx(own), name
+    if gap is not None:
         accuracy = {name: found[name]["accuracy"][0] for name in ("consultancies", "blind", "expert")}
         value = (accuracy["consultancies"] - accuracy["blind"]) / (accuracy["expert"] - accuracy["blind"])
         assert found["consultancies"]["pgr"][0] == pytest.approx(gap.value) == pytest.approx(value)

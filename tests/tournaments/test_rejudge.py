@@ -23,9 +23,11 @@ import yaml
 from debate.card import Card, write_card
 from debate.record import Recorded
 from debate.sources import load, load_debates
+from tests.commands import call
 from tests.runs import EXTRACTIVE, ROOT, SCRIPTS, Ended, Run, cells, debates, hold, metrics, tournament, write
 from tests.scripts import ASKED
 from tests.tiny import save_model
+from tournaments.consultancy import COMMAND as CONSULTANCY
 from tournaments.matches import outcomes
 from tournaments.ratings import fit
 from tournaments.rejudge import COMMAND
@@ -155,7 +157,10 @@ def test_several_judges_at_once_are_those_asked_one_by_one(done: Run, judged: Ru
 
 
 def test_baselines_are_judged_again_with_the_story_where_it_belongs(tmp_path: Path) -> None:
-    assert hold(tmp_path, players=EXTRACTIVE, self_play=None, baselines=["blind", "expert"]).code == 0
+    assert (
+        hold(tmp_path, players=EXTRACTIVE, self_play=None, baselines=["blind", "expert"], stories=4, per_story=2).code
+        == 0
+    )
     ended = rejudge(tmp_path / "run", *JUDGE, "--judge.name", "again", "--output", tmp_path / "more")
     assert ended.code == 0, ended.err
     measured = metrics(tmp_path / "more")["judges"]
@@ -163,6 +168,38 @@ def test_baselines_are_judged_again_with_the_story_where_it_belongs(tmp_path: Pa
         assert measured["again"][name] == measured[LETTER][name] == metrics(tmp_path / "run")[name]
     assert measured["again"]["groups"].keys() == {"simultaneous"}
     assert "PGR" in ended.out
+    pgr = metrics(tmp_path / "run")["cross_play"]["pgr"]
+    assert (
+        measured["again"]["groups"]["simultaneous"]["pgr"] == measured[LETTER]["groups"]["simultaneous"]["pgr"] == pgr
+    )
+
+
+def test_consultants_have_their_figures(tmp_path: Path) -> None:
+    config = tournament(
+        protocol={"kind": "consultancy", "rounds": 1},
+        players=[EXTRACTIVE[0], {**EXTRACTIVE[1], "quotes": 1}],
+        speech={"min_words": 5, "max_words": 60},
+        baselines=["blind", "expert"],
+        stories=4,
+        per_story=2,
+    )
+    del config["self_play"]
+    ended = call(CONSULTANCY, "--config", write(tmp_path / "c.yaml", config), "--output", tmp_path / "run")
+    assert ended.code == 0, ended.err
+    theirs = metrics(tmp_path / "run")
+    ended = rejudge(tmp_path / "run", *JUDGE, "--judge.name", "again", "--output", tmp_path / "more")
+    assert ended.code == 0, ended.err
+    ours = metrics(tmp_path / "more")["judges"]
+    rates = [f"win_rate_{side}" for side in ("both", "right", "wrong")]
+    for judge in (LETTER, "again"):
+        assert ours[judge]["consultants"].keys() == {"a", "b"}
+        for name, found in ours[judge]["consultants"].items():
+            assert found["consultancies"] == theirs["players"][name]["debates"]
+            assert_close({key: found[key] for key in rates}, {key: theirs["players"][name][key] for key in rates})
+        group = ours[judge]["groups"]["consultancy"]
+        assert_close(group["pgr"], theirs["consultancies"]["pgr"])
+        assert {key: group[key] for key in rates} == {key: ours[judge][key] for key in rates}
+    assert all("pgr" in player for player in theirs["players"].values())
 
 
 def test_the_plan_counts_the_calls_that_are_made(done: Run, tmp_path: Path) -> None:
