@@ -139,6 +139,7 @@ class ChatServer:
         self.key = key
         self.by_model: collections.Counter[str] = collections.Counter()
         self.samples = 0
+        self.answered: collections.Counter[str] = collections.Counter()
         self.running = 0
         self.most_running = 0
         self.last: dict[str, dict[str, Any]] = {}
@@ -152,6 +153,7 @@ class ChatServer:
                 "calls": self.by_model.total(),
                 "by_model": self.by_model,
                 "samples": self.samples,
+                "answered": self.answered,
                 "most_running": self.most_running,
                 "last": self.last,
                 "loads": self.loads,
@@ -241,8 +243,9 @@ class ChatServer:
         if fault == "twin":
             choices = [choice for choice in choices for _ in range(2)]
         self.samples += len(choices)
+        self.answered[request["model"]] += 1
         response = {
-            "id": f"chatcmpl-{self.by_model.total()}",
+            "id": f"chatcmpl-{self.answered.total()}",
             "object": "chat.completion",
             "created": 0,
             "model": request["model"],

@@ -27,6 +27,7 @@ class Connections:
         self._connect = connect
         self._clients: list[openai.AsyncOpenAI] = []
         self._free: list[openai.AsyncOpenAI] = []
+        self._retired: list[openai.AsyncOpenAI] = []
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[openai.AsyncOpenAI]:
@@ -39,10 +40,17 @@ class Connections:
         try:
             yield client
         finally:
-            self._free.append(client)
+            if client not in self._retired:
+                self._free.append(client)
+
+    def retire(self, client: openai.AsyncOpenAI) -> None:
+        """Hand a client out no more, as one of its connections is not in order; its other requests are finished."""
+        if client not in self._retired:
+            self._retired.append(client)
+            self._free = [other for other in self._free if other is not client]
 
     async def close(self) -> None:
         """Close every connection; a client that is taken afterwards is a new one."""
-        clients, self._clients, self._free = self._clients, [], []
+        clients, self._clients, self._free, self._retired = self._clients, [], [], []
         for client in clients:
             await client.close()

@@ -22,7 +22,7 @@ LONGEST_WAIT_S = 120.0
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 8.0
 _LONGEST_OUTAGE_S = 15.0
-_LONGEST_DOUBT_S = 1.0  # while the prompts may be to blame, which are then tried one after the other
+_LONGEST_DOUBT_S = 1.0  # while the prompts may be to blame
 # A server is taken out when so many different requests in a row failed there, and given up after so many: of a few, the
 # prompts may be the cause.
 _SUSPECT = 5
@@ -56,7 +56,7 @@ class Place(NamedTuple):
         endpoint: The server.
         cuts: How often its concurrency had been cut.
         outages: How often it had been taken out, or had failed a try since.
-        trying: Whether this is the one request that tries a server that is out.
+        trying: Whether this is the one request that tries a server that seems dead.
     """
 
     endpoint: Endpoint
@@ -69,9 +69,9 @@ class Endpoint:
     """One server, shared by all models behind it.
 
     The requests that it gets at a time are at most ``limit``, halved when it says that they are too many, and grow back
-    by one each time that so many were answered (additive increase, multiplicative decrease). A server that is not
-    there, or at which several requests in a row failed, is taken out and tried again by one request after half a
-    second, a second, two and so on up to fifteen.
+    by one each time that so many were answered (additive increase, multiplicative decrease). A server at which several
+    requests in a row failed is left alone for a second at a time; one that is not there, or fails so often that no
+    prompt can be to blame, is tried again by one request after half a second, a second, two and so on up to fifteen.
 
     Args:
         url: Its address.
@@ -125,16 +125,16 @@ class Endpoint:
         """When it may be asked, on the monotonic clock in seconds; None while another request tries it."""
         if not self.out:
             return 0.0
-        return None if self._trying else self._back_at
+        return None if self._trying and self.dead else self._back_at
 
     def has_room(self) -> bool:
         """Whether it takes another request now, provided that it is ready."""
-        return self.out or self.busy < self.allowed
+        return self.dead or self.busy < self.allowed
 
     def take(self) -> Place:
         """Take a place."""
         self.busy += 1
-        trying = self.out
+        trying = self.dead
         self._trying |= trying
         return Place(self, self._cuts, self._outages, trying)
 
@@ -253,6 +253,7 @@ class Balancer:
 
     def serve(self) -> None:
         """Give waiting requests the room that there is, in order."""
+        now = time.monotonic()
         while self._waiting:
             waiter = self._waiting[0]
             if not waiter.place.done():
@@ -260,12 +261,12 @@ class Balancer:
                 if hopeless is not None:
                     waiter.place.set_exception(hopeless)
                 else:
-                    place = self._choose(waiter.key, waiter.avoid)
+                    place = self._choose(waiter.key, waiter.avoid, now)
                     if place is None:
                         break
                     waiter.place.set_result(place)
             self._waiting.popleft()
-        self._set_timer()
+        self._set_timer(now)
 
     def stop(self, error: DissoiError) -> None:
         """Send nothing more: what waits for a place, or is to be tried again, fails with this error."""
@@ -276,12 +277,13 @@ class Balancer:
         hopeless = self._hopeless()
         if hopeless is not None:
             raise hopeless
-        place = self._choose(key, avoid) if again or not self._waiting else None
-        if place is not None:
-            return place
+        if again or not self._waiting:
+            place = self._choose(key, avoid, time.monotonic())
+            if place is not None:
+                return place
         waiter = _Waiter(asyncio.get_running_loop().create_future(), key, avoid)
         (self._waiting.appendleft if again else self._waiting.append)(waiter)
-        self._set_timer()
+        self.serve()
         try:
             return await waiter.place
         except asyncio.CancelledError:
@@ -290,9 +292,8 @@ class Balancer:
                 given.endpoint.leave(given)
             raise
 
-    def _choose(self, key: bytes, avoid: Endpoint | None) -> Place | None:
+    def _choose(self, key: bytes, avoid: Endpoint | None, now: float) -> Place | None:
         """Take a place at the best server that has room now, or at none."""
-        now = time.monotonic()
         open_now = [endpoint for endpoint in self._endpoints if self._is_open(endpoint, now)]
         if avoid is not None and len(open_now) > 1:
             open_now = [endpoint for endpoint in open_now if endpoint is not avoid]
@@ -350,14 +351,13 @@ class Balancer:
         servers = "the server is" if len(self._endpoints) == 1 else f"all {len(self._endpoints)} servers are"
         return ModelAccessError(f"{error}; {servers} down; see to it, then resume the run")
 
-    def _set_timer(self) -> None:
-        """Look again when the next server that is out or resting may be asked, if anything waits for it."""
+    def _set_timer(self, now: float) -> None:
+        """Look again when the next server that was not ready ``now`` will be, if anything waits for it."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if not self._waiting:
             return
-        now = time.monotonic()
         later = []
         for endpoint in self._endpoints:
             ready = endpoint.ready_at()
@@ -365,7 +365,9 @@ class Balancer:
             if at is not None and at > now:
                 later.append(at)
         if later:
-            self._timer = asyncio.get_running_loop().call_later(min(later) - now + 0.001, self.serve)
+            self._timer = asyncio.get_running_loop().call_later(
+                max(0.0, min(later) - time.monotonic()) + 0.001, self.serve
+            )
 
 
 class _Waiter(NamedTuple):

@@ -32,6 +32,7 @@ from debate.models.site import Site
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
+    from openai.types.chat.chat_completion import Choice as SdkChoice
 
 OPENAI_URL = "https://api.openai.com/v1"
 REASONING_TOKENS = 8192
@@ -247,8 +248,10 @@ class RemoteModel:
         if n > 1:
             options["n"] = n
         response = await self._complete(messages, options)
-        choices = sorted(response.choices, key=lambda choice: choice.index or 0)[:n]
-        texts = [_text(choice.message.content if choice.message else None, sampling.stop) for choice in choices]
+        # A choice that is given twice is one sample.
+        found = {(choice.index or 0, _content(choice)): choice for choice in reversed(response.choices)}
+        choices = sorted(found.values(), key=lambda choice: choice.index or 0)[:n]
+        texts = [_text(_content(choice), sampling.stop) for choice in choices]
         usages = _shares(self._usage(response, messages, sum(math.ceil(len(text) / 3) for text in texts)), len(texts))
         return [
             Completion(text, _finish(choice.finish_reason), usage)
@@ -265,7 +268,7 @@ class RemoteModel:
             options["n"] = _CHOICE_DRAWS
         responses = await asyncio.gather(*(self._complete(messages, options) for _ in range(requests)))
         usage = sum((self._usage(response, messages, len(response.choices)) for response in responses), start=Usage())
-        drawn = [(choice.message.content or "").strip() for response in responses for choice in response.choices]
+        drawn = [(_content(choice) or "").strip() for response in responses for choice in response.choices]
         if not set(drawn) <= set(choices):
             odd = next(text for text in drawn if text not in choices)
             raise UnusableReplyError(
@@ -285,7 +288,7 @@ class RemoteModel:
             site = self._site(endpoint)
             if self._served.get(endpoint) != endpoint.outages:
                 await self._serve(endpoint, site)
-            response = await site.complete({"model": self._model, "messages": sent, **options})
+            response = await site.complete(self._model, sent, options)
             if not response.choices:
                 raise UnusableReplyError(f"{site.who} sent a reply without choices", self._usage(response, messages, 0))
             return response
@@ -353,6 +356,10 @@ def _finish(reason: str | None) -> Literal["stop", "length", "filter"]:
     if reason == "length":
         return "length"
     return "filter" if reason == "content_filter" else "stop"
+
+
+def _content(choice: SdkChoice) -> str | None:
+    return choice.message.content if choice.message else None
 
 
 def _text(content: str | None, stops: Sequence[str]) -> str:

@@ -67,9 +67,8 @@ async def ensure_served(site: Site, adapter: ServedAdapter) -> None:
             f"{site.who}: the server has another adapter by the name {adapter.name!r}, of {root}, not {adapter.path}; "
             "unload it (POST /unload_lora_adapter), or give this one's folder another name"
         )
-    probe = {"model": adapter.name, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
     try:
-        await site.complete(probe)
+        await site.complete(adapter.name, [{"role": "user", "content": "Hello"}], {"max_tokens": 1})
     except Setback as setback:
         if setback.kind != "broken":
             raise

@@ -7,7 +7,7 @@ import email.utils
 import functools
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     import ssl
 
     import openai
+    from openai._types import RequestOptions
     from openai.types.chat import ChatCompletion
 
 _KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
 _OVERLOADED = {502, 503, 504, 529}  # by itself, or in the words of what stands before it
+_REMEMBERED = 4096
 _PASSING = {408, 409, 429}
 
 
@@ -48,6 +50,7 @@ class Site:
         self._timeout_s = timeout_s
         self._max_retries = max_retries
         self._connections = Connections(self._connect)
+        self._replies: dict[int, int] = {}
 
     @property
     def who(self) -> str:
@@ -56,11 +59,15 @@ class Site:
         port = f":{parts.port}" if parts.port else ""
         return f"model {self._name} at {parts.scheme}://{parts.hostname}{port}{parts.path}"
 
-    async def complete(self, body: Mapping[str, object]) -> ChatCompletion:
-        """Make one request, once.
+    async def complete(
+        self, model: str, messages: Sequence[Mapping[str, str]], options: Mapping[str, object]
+    ) -> ChatCompletion:
+        """Ask for a chat completion, once.
 
         Args:
-            body: What is sent.
+            model: What the server calls the model.
+            messages: Role and content of each.
+            options: What else is sent.
 
         Returns:
             The response; it may hold no choices.
@@ -71,7 +78,11 @@ class Site:
         """
         from openai.types.chat import ChatCompletion
 
-        response = await self.request("POST", "/chat/completions", ChatCompletion, body)
+        def is_stray(response: object) -> bool:
+            return isinstance(response, ChatCompletion) and self._is_stray(response, messages)
+
+        body = {"model": model, "messages": messages, **options}
+        response = await self.request("POST", "/chat/completions", ChatCompletion, body, is_stray)
         if not isinstance(response, ChatCompletion):
             raise ModelError(
                 f"{self.who} sent no chat completion but {self.clean(str(response))!r}; check the base URL"
@@ -79,7 +90,12 @@ class Site:
         return response
 
     async def request(
-        self, method: str, path: str, kind: type[object], body: Mapping[str, object] | None = None
+        self,
+        method: str,
+        path: str,
+        kind: type[object],
+        body: Mapping[str, object] | None = None,
+        is_stray: Callable[[object], bool] | None = None,
     ) -> object:
         """Make any request of this server, once.
 
@@ -88,6 +104,7 @@ class Site:
             path: Below the base URL.
             kind: What the SDK makes of the response.
             body: What is sent.
+            is_stray: Tells a response that belongs to another request.
 
         Returns:
             The response, of ``kind`` if the server sent that.
@@ -104,9 +121,15 @@ class Site:
                 async with asyncio.timeout(self._timeout_s):
                     # What ``chat.completions.create`` does, less its walk over the body by the types of its parameters,
                     # which takes a fifth of a call's time and changes nothing in plain values.
+                    options: RequestOptions = {"security": {"bearer_auth": True}}
                     if method == "GET":
-                        return await client.get(path, cast_to=kind, options={"security": {"bearer_auth": True}})
-                    return await client.post(path, cast_to=kind, body=body, options={"security": {"bearer_auth": True}})
+                        return await client.get(path, cast_to=kind, options=options)
+                    response: object = await client.post(path, cast_to=kind, body=body, options=options)
+                    if is_stray is not None and is_stray(response):
+                        self._connections.retire(client)
+                        stray = ModelError(f"{self.who} sent a reply that it had sent to another request before")
+                        raise Setback("broken", stray)
+                    return response
         except OpenAIError as error:
             # Not chained: the cause holds the request, and with it the key.
             raise self._read(error) from None
@@ -126,6 +149,27 @@ class Site:
             text = text.replace(self._api_key, "***")
         line = " ".join(_KEY.sub("***", text).split())
         return line if len(line) <= 300 else line[:300] + "..."
+
+    def _is_stray(self, response: ChatCompletion, messages: Sequence[Mapping[str, str]]) -> bool:
+        """Tell whether a reply is one that was seen before, to another request.
+
+        What a server sends twice on one connection, the next request there takes for its answer, and so on.
+        """
+        if not response.id:
+            return False
+        # Some servers' ids come round again soon, so the rest must be the same too.
+        said = [choice.message and choice.message.content for choice in response.choices[:1]]
+        told = [
+            choice.logprobs.content[0].logprob
+            for choice in response.choices[:1]
+            if choice.logprobs and choice.logprobs.content
+        ]
+        used = response.usage and (response.usage.prompt_tokens, response.usage.completion_tokens)
+        reply = hash((response.id, response.created, used, *said, *told))
+        asked = hash(tuple(message["content"] for message in messages))
+        if len(self._replies) >= _REMEMBERED:
+            del self._replies[next(iter(self._replies))]
+        return self._replies.setdefault(reply, asked) != asked
 
     def _connect(self, connections: int) -> openai.AsyncOpenAI:
         import httpx2

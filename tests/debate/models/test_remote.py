@@ -434,3 +434,22 @@ def test_choice_probabilities() -> None:
 def test_known_capabilities(model: str, reasoning: bool, logprobs: bool) -> None:  # noqa: FBT001 - parametrized
     known = known_capabilities(model)
     assert (known.reasoning, known.temperature, known.logprobs) == (reasoning, not reasoning, logprobs)
+
+
+async def test_a_reply_that_was_sent_twice_is_not_taken_for_the_next_ones(
+    connect: Connect, chat_server: ChatServer
+) -> None:
+    prompts = [[Message("user", f"prompt {number} of many")] for number in range(6)]
+    async with connect("plain") as plain, connect("fault-twice") as model:
+        for prompt in prompts:  # one after the other, so that each could find the other's second copy
+            (right,) = await plain.sample(prompt, draws=[Draw()], sampling=SAMPLING)
+            (reply,) = await model.sample(prompt, draws=[Draw()], sampling=SAMPLING)
+            assert reply.text == right.text
+    assert chat_server.calls("fault-twice") > len(prompts)
+
+
+async def test_a_choice_that_is_given_twice_is_one_sample(connect: Connect) -> None:
+    async with connect("plain") as plain, connect("fault-twin") as model:
+        replies = [await one.sample(DEBATE, draws=Draw().take(3), sampling=SAMPLING) for one in (plain, model)]
+    assert [reply.text for reply in replies[0]] == [reply.text for reply in replies[1]]
+    assert len({reply.text for reply in replies[1]}) == 3
