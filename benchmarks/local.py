@@ -1,8 +1,17 @@
-"""Speed of the local engine on the embedded model: the calls of a tournament, and decoding against a plain loop.
+"""Speed of the local engine on the embedded model: ``python -m benchmarks.local [options]``.
 
-Run ``python benchmarks/local.py [--quick] [--mix] [--threads N] [--batch N]``. Every figure is the median of
-three (one with ``--quick``).
-Ratios within one run hold on a busy machine, the rates themselves do not; so calls per CPU second stand beside them.
+Parts (``--parts``, all by default):
+
+- ``decode``: 120 new tokens on prompts of 600 tokens, against a plain loop over transformers' ``generate`` in the
+  same run: one reply, several of one prompt, 16 prompts, 16 debates on one story.
+- ``judge``: the probabilities of A and B on 64 transcripts that share most of their prompt, in one batch, against one
+  by one: by this engine, which keeps their beginning, and by transformers' own forward pass.
+- ``adapters``: requests to two adapters and their base, all at once, against the same one model after another.
+- ``mix``: the calls of a tournament, with the rate per CPU second beside them.
+
+Each in fast and in reproducible mode (``--modes``). Every figure is the median of ``--repeats`` (3) runs; ``--quick``
+is one run of fewer calls. ``--threads N``, ``--batch N`` as of the engine. Ratios within one run hold on a busy
+machine, the rates themselves do not.
 """
 
 from __future__ import annotations
@@ -11,10 +20,11 @@ import argparse
 import asyncio
 import math
 import statistics
+import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -26,84 +36,199 @@ from debate.prompts import Prompts
 from debate.question import Question
 from debate.sentences import sentence_spans
 from debate.sources import load
+from tests.tiny import save_adapter
 
-Kind = Literal["float32", "bfloat16"]
+PARTS = ("decode", "judge", "adapters", "mix")
+MODES = ("fast", "reproducible")
 NEW = 120
+PROMPT = 600
 WORDS = (
     *("the", "keeper", "saw", "fog", "roll", "over", "a", "bar", "while", "pilots", "counted", "boats", "and", "wrote"),
     *("each", "time", "down", "in", "his", "book"),
 )
 
 
+class Case(NamedTuple):
+    """One line of the table."""
+
+    label: str
+    rate: str
+    beside: str
+
+
+def words_of(tokens: int, mark: int) -> str:
+    """Return so many words, each a token; texts of different marks share almost nothing."""
+    return " ".join(WORDS[(mark * 7 + index * (1 + mark % 5)) % len(WORDS)] for index in range(tokens))
+
+
 def messages_of(tokens: int, mark: int) -> list[Message]:
     """Return a prompt of about so many tokens; prompts of different marks share almost nothing."""
-    words = [WORDS[(mark * 7 + index * (1 + mark % 5)) % len(WORDS)] for index in range(tokens - 45)]
-    return [Message("user", f"Story {mark}: {' '.join(words)}. Tell at length what happened next.")]
+    return [Message("user", f"Story {mark}: {words_of(tokens - 45, mark)}. Tell at length what happened next.")]
 
 
-def plain_rate(folder: Path, kind: Kind, threads: int | None, runs: int, new: int) -> float:
-    """Return tokens per second of transformers' generate, one row at a time."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+def sharing(count: int, mark: int) -> list[list[Message]]:
+    """Return prompts of about 600 tokens of which the first 480 are the same: a story and what differs by debate."""
+    story = f"Story {mark}: {words_of(440, mark)}."
+    return [
+        [Message("user", f"{story}\n\nDebate {index}: {words_of(105, mark + index + 1)}. Is it A or B?")]
+        for index in range(count)
+    ]
 
-    before = torch.get_num_threads()
-    if threads is not None:
-        torch.set_num_threads(threads)
-    model: Any = AutoModelForCausalLM.from_pretrained(str(folder), dtype=getattr(torch, kind))
-    tokenizer = AutoTokenizer.from_pretrained(str(folder))
-    chat = [message._asdict() for message in messages_of(600, 0)]
-    ids = torch.tensor([tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)])
-    rates = []
-    for _ in range(runs):
-        start = time.perf_counter()
+
+class Plain:
+    """The same weights in transformers as they come, one request after another.
+
+    Args:
+        dtype: Of the weights.
+        threads: CPU threads, or None for torch's default.
+    """
+
+    def __init__(self, dtype: str, threads: int | None) -> None:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        folder = str(ensure_embedded())
+        self._model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+        self._model.eval()
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+        self._threads = threads or torch.get_num_threads()
+
+    def ids(self, messages: list[Message]) -> Any:
+        """Return the prompt's token ids (1, tokens)."""
+        import torch
+
+        torch.set_num_threads(self._threads)
+        chat = [message._asdict() for message in messages]
+        return torch.tensor([self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)])
+
+    async def sample(self, mark: int, new: int) -> int:
+        """Sample a reply of so many tokens."""
+        import torch
+
+        ids = self.ids(messages_of(PROMPT, mark))
         with torch.inference_mode():
-            model.generate(
+            self._model.generate(
                 ids, attention_mask=torch.ones_like(ids), do_sample=True, min_new_tokens=new, max_new_tokens=new
             )
-        rates.append(new / (time.perf_counter() - start))
-    torch.set_num_threads(before)
-    return statistics.median(rates)
+        return new
+
+    async def choose(self, mark: int, count: int) -> int:
+        """Compute the next token's probabilities for so many transcripts."""
+        import torch
+
+        with torch.inference_mode():
+            for messages in sharing(count, mark):
+                self._model(self.ids(messages), logits_to_keep=1, use_cache=False).logits[0, -1].float().softmax(-1)
+        return count
 
 
-async def median_seconds(runs: int, work: Callable[[int], Awaitable[object]]) -> float:
-    """Return the median wall time of ``work``, which gets a new mark each time so that nothing is cached."""
-    times = []
-    for run in range(runs):
-        start = time.perf_counter()
-        await work(1000 * (run + 1))
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-async def sample_rate(model: LocalModel, runs: int, *, prompts: int, tokens: int, n: int) -> float:
-    """Return sampled tokens per second for so many prompts with n replies each, prompts computed included."""
+async def median_rate(repeats: int, work: Callable[[int], Awaitable[int]]) -> float:
+    """Return how much a second is done; ``work`` gets a new mark each time, so that no prompt has been met before."""
     rates = []
-    for run in range(runs):
-        first = 1000 * run + 100
-        sampling = Sampling(NEW, temperature=1.0)
+    for run in range(repeats):
         start = time.perf_counter()
-        replies = await asyncio.gather(
-            *(
-                model.sample(messages_of(tokens, first + index), draws=Draw(run).take(n), sampling=sampling)
-                for index in range(prompts)
-            )
-        )
-        seconds = time.perf_counter() - start
-        rates.append(sum(reply.usage.tokens_out for group in replies for reply in group) / seconds)
+        done = await work(1000 * (run + 1))
+        rates.append(done / (time.perf_counter() - start))
     return statistics.median(rates)
 
 
-async def choose_rates(model: LocalModel, runs: int, transcripts: int) -> tuple[float, float]:
-    """Return transcripts judged per second, batched and one by one."""
+async def sample_all(models: Sequence[LocalModel], prompts: Sequence[list[Message]], n: int, run: int) -> int:
+    """Sample n replies of every model to every prompt, all at once; return the tokens."""
+    sampling = Sampling(NEW, temperature=1.0)
+    replies = await asyncio.gather(
+        *(model.sample(prompt, draws=Draw(run).take(n), sampling=sampling) for model in models for prompt in prompts)
+    )
+    return sum(reply.usage.tokens_out for group in replies for reply in group)
 
-    async def batched(mark: int) -> None:
-        await asyncio.gather(*(model.choose(messages_of(300, mark + i), ("A", "B")) for i in range(transcripts)))
 
-    async def alone(mark: int) -> None:
-        for i in range(transcripts):
-            await model.choose(messages_of(300, mark + 500 + i), ("A", "B"))
+async def decode_cases(model: LocalModel, plain: Plain, options: argparse.Namespace) -> list[Case]:
+    """Compare decoding with the loop."""
 
-    return transcripts / await median_seconds(runs, batched), transcripts / await median_seconds(runs, alone)
+    async def one_prompt(mark: int, n: int) -> int:
+        return await sample_all([model], [messages_of(PROMPT, mark)], n, mark)
+
+    async def prompts(mark: int) -> int:
+        return await sample_all([model], [messages_of(PROMPT, mark + index) for index in range(16)], 1, mark)
+
+    async def debates(mark: int) -> int:
+        return await sample_all([model], sharing(16, mark), 1, mark)
+
+    def several(n: int) -> Callable[[int], Awaitable[int]]:
+        return lambda mark: one_prompt(mark, n)
+
+    loop = await median_rate(options.repeats, lambda mark: plain.sample(mark, 40 if options.quick else NEW))
+    cases = [Case("generate, a loop over single replies", f"{loop:.1f} tokens/s", "1.0 times")]
+    lines = [(f"sample, {n} of one prompt" if n > 1 else "sample, one reply", several(n)) for n in (1, 4, 8, 16)]
+    lines += [("sample, 16 prompts", prompts), ("sample, 16 debates on one story", debates)]
+    for label, work in lines[3:] if options.quick else lines:
+        rate = await median_rate(options.repeats, work)
+        cases.append(Case(label, f"{rate:.1f} tokens/s", f"{rate / loop:.1f} times"))
+    return cases
+
+
+async def judge_cases(model: LocalModel, plain: Plain, options: argparse.Namespace) -> list[Case]:
+    """Compare judging a batch of transcripts with judging them one by one."""
+    count = 16 if options.quick else 64
+
+    async def batched(mark: int) -> int:
+        await asyncio.gather(*(model.choose(messages, ("A", "B")) for messages in sharing(count, mark)))
+        return count
+
+    async def alone(mark: int) -> int:
+        for messages in sharing(count, mark + 500):
+            await model.choose(messages, ("A", "B"))
+        return count
+
+    one = await median_rate(options.repeats, lambda mark: plain.choose(mark, 8 if options.quick else 16))
+    kept, all_at_once = await median_rate(options.repeats, alone), await median_rate(options.repeats, batched)
+    label = f"choose, {count} transcripts that share 480 of 600 tokens"
+    return [
+        Case("forward, one by one", f"{one:.2f}/s", "1.0 times"),
+        Case(f"{label}, one by one", f"{kept:.2f}/s", f"{kept / one:.1f} times"),
+        Case(f"{label}, batched", f"{all_at_once:.2f}/s", f"{all_at_once / one:.1f} times"),
+    ]
+
+
+async def adapter_cases(base: LocalBase, model: LocalModel, options: argparse.Namespace) -> list[Case]:
+    """Compare requests to two adapters and their base at once with the same, one model after another."""
+    count = 4 if options.quick else 8
+    with tempfile.TemporaryDirectory() as folder:
+        adapters = [
+            save_adapter(
+                ensure_embedded(), Path(folder) / name, seed=seed, rank=16, size=0.01, target_modules="all-linear"
+            )
+            for seed, name in enumerate(("judge", "debater"))
+        ]
+        models = [model, *(LocalModel(base, name=f"{NAME}+{one.name}", adapter=one) for one in adapters)]
+
+    async def ask(some: Sequence[LocalModel], mark: int) -> int:
+        prompts = sharing(count, mark)
+        tokens, _ = await asyncio.gather(
+            sample_all(some, prompts, 1, mark),
+            asyncio.gather(*(one.choose(prompt, ("A", "B")) for one in some for prompt in prompts)),
+        )
+        return tokens
+
+    async def mixed(mark: int) -> int:
+        return await ask(models, mark)
+
+    async def in_turn(mark: int) -> int:
+        return sum([await ask([one], mark + 300) for one in models])
+
+    async def base_alone(mark: int) -> int:
+        prompts = [prompt for part in range(len(models)) for prompt in sharing(count, mark + 600 + 30 * part)]
+        tokens, _ = await asyncio.gather(
+            sample_all([model], prompts, 1, mark),
+            asyncio.gather(*(model.choose(prompt, ("A", "B")) for prompt in prompts)),
+        )
+        return tokens
+
+    turns = await median_rate(options.repeats, in_turn)
+    rows = [("two adapters and base, in turn", turns)]
+    rows += [("two adapters and base, mixed", await median_rate(options.repeats, mixed))]
+    rows += [("as many requests to the base alone", await median_rate(options.repeats, base_alone))]
+    label = f"{count} samples and {count} choices each"
+    return [Case(f"{name}, {label}", f"{rate:.1f} tokens/s", f"{rate / turns:.1f} times") for name, rate in rows]
 
 
 def first_questions(count: int) -> list[Question]:
@@ -171,10 +296,10 @@ def write_calls(count: int) -> list[tuple[list[Message], int]]:
     return calls
 
 
-async def mix_rates(model: LocalModel, runs: int, quick: bool) -> list[tuple[str, float, float, str]]:  # noqa: FBT001 - passed on
-    """Return label, rate, rate per CPU second and unit for the calls of a tournament."""
-    scores, choices = score_calls(1 if quick else 4), choose_calls(32 if quick else 128)
-    writes = write_calls(16 if quick else 64)
+async def mix_cases(model: LocalModel, options: argparse.Namespace) -> list[Case]:
+    """Measure the calls of a tournament."""
+    scores, choices = score_calls(1 if options.quick else 4), choose_calls(32 if options.quick else 128)
+    writes = write_calls(16 if options.quick else 64)
     sampling = Sampling(40, temperature=0.6)
 
     async def score(_run: int) -> int:
@@ -193,7 +318,7 @@ async def mix_rates(model: LocalModel, runs: int, quick: bool) -> list[tuple[str
         await asyncio.gather(score(run), choose(run), write(run))
         return 1
 
-    rates = []
+    cases = []
     for label, unit, work in (
         ("score, 42 sentences a question, 2 answers", "calls/s", score),
         ("choose, 250-token debates", "calls/s", choose),
@@ -201,13 +326,14 @@ async def mix_rates(model: LocalModel, runs: int, quick: bool) -> list[tuple[str
         ("the three at once", "rounds/s", all_at_once),
     ):
         walls, cpus = [], []
-        for run in range(runs):
+        for run in range(options.repeats):
             start, cpu = time.perf_counter(), time.process_time()
             done = await work(run)
             walls.append(done / (time.perf_counter() - start))
             cpus.append(done / (time.process_time() - cpu))
-        rates.append((label, statistics.median(walls), statistics.median(cpus), unit))
-    return rates
+        rate = f"{statistics.median(walls):.3g} {unit}"
+        cases.append(Case(label, rate, f"{statistics.median(cpus):.3g} a CPU second"))
+    return cases
 
 
 async def judge_log_odds(model: LocalModel, count: int) -> list[float]:
@@ -216,60 +342,70 @@ async def judge_log_odds(model: LocalModel, count: int) -> list[float]:
     return [math.log(choice.probabilities[0] / choice.probabilities[1]) for choice in choices]
 
 
-async def measure(kind: Kind, options: argparse.Namespace, table: Table) -> list[float]:
-    """Fill the table for one dtype; return log-odds of judge prompts, to be compared with the other dtype's."""
-    folder = ensure_embedded()
-    runs = 1 if options.quick else 3
-    base = LocalBase(str(folder), name=NAME, dtype=kind, threads=options.threads, max_batch=options.batch)
+async def measure(mode: str, options: argparse.Namespace, table: Table) -> list[float]:
+    """Fill the table for one mode; return log-odds of judge prompts, to be compared with the other mode's."""
+    base = LocalBase(
+        str(ensure_embedded()),
+        name=NAME,
+        reproducible=mode == "reproducible",
+        threads=options.threads,
+        max_batch=options.batch,
+    )
     model = LocalModel(base, name=NAME)
+    plain = Plain(base.facts["dtype"], options.threads)
     # The first calls set kernels up.
     await model.sample(messages_of(100, 1), draws=[Draw()], sampling=Sampling(8))
     await model.choose(messages_of(100, 2), ("A", "B"))
-    for label, rate, cpu_rate, unit in await mix_rates(model, runs, options.quick):
-        table.add_row(kind, label, f"{rate:.3g} {unit}", f"{cpu_rate:.3g} a CPU second")
-    if not options.mix:
-        await measure_decoding(model, kind, options, table)
+    await plain.sample(3, 4)
+    parts: dict[str, Callable[[], Awaitable[list[Case]]]] = {
+        "decode": lambda: decode_cases(model, plain, options),
+        "judge": lambda: judge_cases(model, plain, options),
+        "adapters": lambda: adapter_cases(base, model, options),
+        "mix": lambda: mix_cases(model, options),
+    }
+    for part in options.parts:
+        for case in await parts[part]():
+            table.add_row(f"{mode} ({base.facts['dtype']})", *case)
     odds = await judge_log_odds(model, 50)
-    await model.close()
+    base.close()
     return odds
 
 
-async def measure_decoding(model: LocalModel, kind: Kind, options: argparse.Namespace, table: Table) -> None:
-    """Fill the table with decoding against plain generate, and batched judging against single calls."""
-    runs = 1 if options.quick else 3
-    plain = plain_rate(ensure_embedded(), kind, options.threads, runs, 40 if options.quick else NEW)
-    table.add_row(kind, "plain generate, 1 row, 600-token prompt", f"{plain:.0f} tokens/s", "1.0 times")
-    cases = [("n = 1", 1, 600, 1), ("n = 4", 1, 600, 4), ("n = 8", 1, 600, 8), ("n = 16", 1, 600, 16)]
-    cases += [("16 different prompts", 16, 200, 1), ("32 different prompts", 32, 200, 1)]
-    for label, prompts, tokens, n in cases[3:] if options.quick else cases:
-        rate = await sample_rate(model, runs, prompts=prompts, tokens=tokens, n=n)
-        table.add_row(
-            kind, f"sample, {tokens}-token prompt, {label}", f"{rate:.0f} tokens/s", f"{rate / plain:.1f} times"
-        )
-    batched, alone = await choose_rates(model, runs, 16 if options.quick else 64)
-    table.add_row(kind, "choose, 300-token transcripts, one by one", f"{alone:.1f}/s", "1.0 times")
-    table.add_row(kind, "choose, 300-token transcripts, batched", f"{batched:.1f}/s", f"{batched / alone:.1f} times")
+def names_in(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return a reader of lists such as ``decode,judge``."""
+
+    def read(text: str) -> list[str]:
+        names = text.split(",")
+        if unknown := [name for name in names if name not in known]:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; choose from {', '.join(known)}")
+        return names
+
+    return read
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", type=names_in(PARTS), default=list(PARTS))
+    parser.add_argument("--modes", type=names_in(MODES), default=list(MODES))
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="one run of each, fewer calls")
-    parser.add_argument("--mix", action="store_true", help="the calls of a tournament only")
     parser.add_argument("--threads", type=int, help="CPU threads (default: all cores)")
     parser.add_argument("--batch", type=int, default=64, help="most replies that decode together")
     options = parser.parse_args()
-    table = Table("dtype", "case", "rate", "beside")
-    kinds: tuple[Kind, ...] = ("bfloat16", "float32")
-    odds = [asyncio.run(measure(kind, options, table)) for kind in kinds]
-    drifts = sorted(abs(first - second) for first, second in zip(*odds, strict=True))
-    table.add_row(
-        "bf16 - fp32",
-        f"A/B log-odds of {len(drifts)} judge prompts, difference",
-        f"median {statistics.median(drifts):.3f}",
-        f"largest {drifts[-1]:.3f}",
-    )
-    Console().print(table)
+    if options.quick:
+        options.repeats = 1
+    table = Table("mode", "case", "rate", "beside")
+    odds = [asyncio.run(measure(mode, options, table)) for mode in options.modes]
+    if len(odds) > 1:
+        drifts = sorted(abs(first - second) for first, second in zip(*odds, strict=True))
+        table.add_row(
+            " - ".join(options.modes),
+            f"A/B log-odds of {len(drifts)} judge prompts, difference",
+            f"median {statistics.median(drifts):.3f}",
+            f"largest {drifts[-1]:.3f}",
+        )
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":
