@@ -17,6 +17,7 @@ from debate.sources import load_debates
 from debate.sources.select import rank
 from debate.verdict import Verdict
 from tournaments.cast import Cast, Member, cast_of
+from tournaments.identities import Identities
 
 SOURCE = "source"
 """The tag that says which source a debate came from."""
@@ -104,7 +105,9 @@ def gather(sources: Sequence[Source]) -> Gathered:
 
     Debates that could not be finished are left out. The same debate in two sources (same speeches by the same players
     on the same question, whatever its id) is one debate with the verdicts of both. Other debates of one id get their
-    source's name before it. Players, and judges, of one name that were configured differently are named apart.
+    source's name before it, and so do questions of one id that ask something else, and stories of one id with another
+    text: by such ids, debates would be set against the baselines of other questions, and unrelated stories would be
+    one cluster. Players, and judges, of one name that were configured differently are named apart.
 
     Args:
         sources: The sources.
@@ -119,6 +122,7 @@ def gather(sources: Sequence[Source]) -> Gathered:
     judges, judge_notes = _name_apart("judge", sources, lambda source: source.cast.judges, _judges)
     by_digest: dict[str, tuple[str, int]] = {}
     ids: set[str] = set()
+    identities = Identities()
     found: list[Recorded] = []
     twice = failed = 0
     for source in sources:
@@ -127,6 +131,8 @@ def gather(sources: Sequence[Source]) -> Gathered:
                 failed += 1
                 continue
             debate, verdicts = _renamed(item, players[source.name], judges[source.name])
+            question = identities.name(debate.transcript.question, source.name)
+            debate = dataclasses.replace(debate, transcript=dataclasses.replace(debate.transcript, question=question))
             key = _content(debate)
             origin, place = by_digest.setdefault(key, (source.name, len(found)))
             if origin != source.name:
@@ -139,7 +145,7 @@ def gather(sources: Sequence[Source]) -> Gathered:
             found.append(Recorded(dataclasses.replace(debate, id=name, tags=tags), verdicts))
     if not found:
         raise SourceError("the sources hold no finished debate; give others, or wait until their runs have some")
-    notes = [*player_notes, *judge_notes]
+    notes = [*player_notes, *judge_notes, *identities.notes()]
     if twice:
         notes.append(f"{twice} debates are in several sources; each counts once, with the verdicts of all of them.")
     if failed:

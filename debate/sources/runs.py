@@ -57,8 +57,8 @@ def load_questions(place: str, source: str) -> list[Question]:
 
     Returns:
         Questions of two answers, in the order of their first debates, with the folds of their stories. A run that
-        judged debates of several sources may hold different questions under one id: all but the first then get a part
-        of their digest behind it.
+        judged debates of several sources before these named their questions apart may hold different questions under
+        one id: all but the first then get a part of their digest behind it.
 
     Raises:
         SourceError: See ``load_debates``.

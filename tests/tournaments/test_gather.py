@@ -65,6 +65,58 @@ def test_what_one_source_repeats_stays_repeated() -> None:
     assert ids(found.recorded) == ["1", "2", "3"]
 
 
+def asked(item: Recorded) -> tuple[str, str]:
+    question = item.debate.transcript.question
+    return question.id, question.story_id
+
+
+def about(item: Recorded, **changes: Any) -> Recorded:
+    """The same debate on a question that differs."""
+    transcript = item.debate.transcript
+    question = dataclasses.replace(transcript.question, **changes)
+    transcript = dataclasses.replace(transcript, question=question)
+    return dataclasses.replace(item, debate=dataclasses.replace(item.debate, transcript=transcript))
+
+
+def test_ids_of_other_questions_and_stories_bear_their_sources_name() -> None:
+    text = " ".join(f"word{n}" for n in range(200))
+    first = about(item("1"), story=text)
+    other_edition = about(item("2"), story=text + " The end.", text="Why?")
+    unrelated = about(item("3"), story=text[::-1])
+    other_gold = about(first, gold=1)
+    found = gather([source("one", first), source("two", other_edition, unrelated), source("three", other_gold, first)])
+    assert [asked(one) for one in found.recorded] == [
+        ("q-s", "s"),
+        ("two | q-s", "s"),  # the same story, with two words more
+        (f"two | q-s | {asked(found.recorded[2])[0].rpartition(' ')[2]}", "two | s"),
+        ("three | q-s", "s"),
+    ]
+    two, three, stories = found.notes
+    apart = "have ids that stand for other questions too, so they are named apart, such as"
+    assert two == f"2 questions of two {apart} 'two | q-s'."
+    assert three == f"1 questions of three {apart} 'three | q-s'."
+    assert stories == f"1 stories of two {apart.replace('questions', 'stories')} 'two | s'."
+    # Brought together again, in any order, what is the same is called alike.
+    again = gather([source("all", *found.recorded), source("two", other_edition, unrelated)])
+    assert [asked(one) for one in again.recorded] == [asked(one) for one in found.recorded]
+    turned = gather([source("two", other_edition, unrelated), source("all", *found.recorded)])
+    assert len(turned.recorded) == 4
+    assert len({asked(one)[0] for one in turned.recorded}) == 4
+    assert len({asked(one)[1] for one in turned.recorded}) == 2
+
+
+def test_a_story_without_a_text_is_its_id() -> None:
+    one, two = about(item("1"), story=None), about(item("2"), story=None, text="Why?")
+    found = gather([source("one", one), source("two", two)])
+    assert [asked(one) for one in found.recorded] == [("q-s", "s"), ("two | q-s", "s")]
+
+
+def test_what_one_source_has_under_two_ids_stays_two() -> None:
+    items = [item("1"), about(item("2"), id="other", story_id="t")]
+    found = gather([source("one", *items), source("two", *items)])
+    assert [asked(one) for one in found.recorded] == [("q-s", "s"), ("other", "t")]
+
+
 def test_failed_debates_are_left_out() -> None:
     found = gather([source("one", item("1"), item("2", failed="no server"))])
     assert ids(found.recorded) == ["1"]

@@ -157,10 +157,8 @@ def test_several_judges_at_once_are_those_asked_one_by_one(done: Run, judged: Ru
 
 
 def test_baselines_are_judged_again_with_the_story_where_it_belongs(tmp_path: Path) -> None:
-    assert (
-        hold(tmp_path, players=EXTRACTIVE, self_play=None, baselines=["blind", "expert"], stories=4, per_story=2).code
-        == 0
-    )
+    changes: dict[str, Any] = {"self_play": None, "baselines": ["blind", "expert"], "stories": 4, "per_story": 2}
+    assert hold(tmp_path, players=EXTRACTIVE, **changes).code == 0
     ended = rejudge(tmp_path / "run", *JUDGE, "--judge.name", "again", "--output", tmp_path / "more")
     assert ended.code == 0, ended.err
     measured = metrics(tmp_path / "more")["judges"]
@@ -169,15 +167,14 @@ def test_baselines_are_judged_again_with_the_story_where_it_belongs(tmp_path: Pa
     assert measured["again"]["groups"].keys() == {"simultaneous"}
     assert "PGR" in ended.out
     pgr = metrics(tmp_path / "run")["cross_play"]["pgr"]
-    assert (
-        measured["again"]["groups"]["simultaneous"]["pgr"] == measured[LETTER]["groups"]["simultaneous"]["pgr"] == pgr
-    )
+    for judge in ("again", LETTER):
+        assert measured[judge]["groups"]["simultaneous"]["pgr"] == pgr
 
 
 def test_consultants_have_their_figures(tmp_path: Path) -> None:
     config = tournament(
         protocol={"kind": "consultancy", "rounds": 1},
-        players=[EXTRACTIVE[0], {**EXTRACTIVE[1], "quotes": 1}],
+        players=[EXTRACTIVE[0], {"name": "b", "kind": "extractive", "quotes": 1}],
         speech={"min_words": 5, "max_words": 60},
         baselines=["blind", "expert"],
         stories=4,
@@ -408,6 +405,47 @@ def test_two_players_of_one_name_are_named_apart(done: Run, tmp_path: Path) -> N
     again = rejudge(tmp_path / "both", done.folder, "--output", tmp_path / "again")
     assert again.code == 0, again.err
     assert {row["player"] for row in ladder(tmp_path / "again")} == {*names, "extractive"}
+
+
+def test_runs_that_use_the_same_ids_for_other_questions(tmp_path: Path) -> None:
+    questions = load("shipped:stories")[1::3][:12]
+    for name, part in (("one", questions[:6]), ("two", questions[6:12])):
+        place = tmp_path / name
+        place.mkdir()
+        stories = list(dict.fromkeys(question.story_id for question in part))
+        rows = [
+            {
+                "id": f"q{at}",
+                "question": question.text,
+                "answers": list(question.answers),
+                "gold": question.gold,
+                "story": question.story,
+                "story_id": f"s{stories.index(question.story_id)}",
+            }
+            for at, question in enumerate(part)
+        ]
+        (place / "own.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        source = {"source": f"questions:{place / 'own.jsonl'}", "fold": None, "stories": None, "per_story": None}
+        ended = hold(place, players=EXTRACTIVE, self_play=None, baselines=["blind", "expert"], **source)
+        assert ended.code == 0, ended.err
+        place.joinpath("run").rename(tmp_path / f"run-{name}")
+    ended = rejudge(tmp_path / "run-one", tmp_path / "run-two", "--output", tmp_path / "both")
+    assert ended.code == 0, ended.err
+    assert "6 questions of run-two have ids that stand for other questions too, so they are named apart" in ended.out
+    ours = metrics(tmp_path / "both")["judges"][LETTER]
+    for name in ("one", "two"):
+        theirs = metrics(tmp_path / f"run-{name}")["cross_play"]
+        assert_close(ours["groups"][f"simultaneous, run-{name}"]["pgr"], theirs["pgr"])
+    # One of the stories is in both parts, under different ids; told by its text it is one.
+    assert ours["stories"] == len({question.story for question in questions})
+    held = [item["debate"]["transcript"]["question"] for item in debates(tmp_path / "both")]
+    assert {question["id"] for question in held} == {f"{run}q{at}" for run in ("", "run-two | ") for at in range(6)}
+    # The run is a source of twelve questions, and gathered with one of its own sources it knows that one's again.
+    assert len(load(f"run:{tmp_path / 'both'}")) == 12
+    again = rejudge(tmp_path / "both", tmp_path / "run-two", "--output", tmp_path / "again")
+    assert again.code == 0, again.err
+    assert "named apart" not in again.out
+    assert metrics(tmp_path / "again")["judges"][LETTER]["stories"] == ours["stories"]
 
 
 # --- going on --------------------------------------------------------------------------------------------------------
