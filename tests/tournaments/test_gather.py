@@ -91,7 +91,7 @@ def test_ids_of_other_questions_and_stories_bear_their_sources_name() -> None:
         (f"two | q-s | {asked(found.recorded[2])[0].rpartition(' ')[2]}", "two | s"),
         ("three | q-s", "s"),
     ]
-    two, three, stories = found.notes
+    two, three, stories, _ = found.notes
     apart = "have ids that stand for other questions too, so they are named apart, such as"
     assert two == f"2 questions of two {apart} 'two | q-s'."
     assert three == f"1 questions of three {apart} 'three | q-s'."
