@@ -20,7 +20,7 @@ from debate.config import digest, results_tree
 from debate.errors import ConfigError, ModelError
 from debate.models.base import Draw, Message, Sampling
 from debate.models.limits import Budget, Meter
-from debate.models.load import ModelConfig, Models, TokenCounter, capabilities_of, check_access, open_model
+from debate.models.load import ModelConfig, Models, TokenCounter, addresses, capabilities_of, check_access, open_model
 from debate.models.remote import RemoteModel
 from debate.prompts import Prompts
 from debate.store import Store
@@ -319,3 +319,37 @@ def test_a_plan_downloads_no_weights(tiny: Path, tmp_path: Path) -> None:
     assert done.stdout == "4 64\n"  # user fog A B
     assert {"config.json", "tokenizer.json"} <= set(asked)
     assert not [name for name in asked if name.endswith(".safetensors")]
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "found"),
+    [
+        (None, "", ["https://api.openai.com/v1"]),
+        (None, "http://a/v1/, http://b/v1,", ["http://a/v1", "http://b/v1"]),
+        ("http://c/v1", "http://a/v1", ["http://c/v1"]),
+        (["http://c/v1", "http://d/v1/", "http://c/v1/"], "http://a/v1", ["http://c/v1", "http://d/v1"]),
+    ],
+)
+def test_a_model_may_have_several_servers(
+    monkeypatch: pytest.MonkeyPatch, given: object, environment: str, found: list[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", environment)
+    assert addresses(ModelConfig.model_validate({"name": "openai/one", "base_url": given})) == found
+
+
+async def test_models_share_the_servers_that_they_have_in_common(server: ChatServer) -> None:
+    with running_chat_server(latency_s=0.2) as other:
+        models = unlogged()
+        opened = [
+            models.get(ModelConfig(name="openai/one", concurrency=2, base_url=(server.base_url, other.base_url))),
+            models.get(ModelConfig(name="openai/two", concurrency=2)),
+        ]
+        samples = [Draw(stream=str(index)).take(1) for index in range(6)]
+        await asyncio.gather(
+            *(model.sample(PROMPT, draws=draws, sampling=SAMPLING) for model in opened for draws in samples)
+        )
+        await models.close()
+        assert server.report()["most_running"] == other.report()["most_running"] == 2
+        assert server.calls("two") == 6
+        assert server.calls("one") + other.calls("one") == 6
+        assert other.calls("one") >= 2  # one of the servers is busy with two, so one goes to the other
