@@ -18,6 +18,8 @@ from tests.scripts import ASKED
 
 pytestmark = pytest.mark.faults
 
+KILLS = 10  # of each of five runs, so 50 moments in all
+
 
 def slow(folder: Path) -> Path:
     """Write the configuration of a tournament whose models take their time."""
@@ -64,16 +66,16 @@ def never_stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(5))
 def test_killed_again_and_again_it_ends_as_if_never_stopped(tmp_path: Path, never_stopped: Path, seed: int) -> None:
     config, run, log = slow(tmp_path), tmp_path / "run", tmp_path / "asked"
     draw = random.Random(seed)
     whole, before, kills, repeated = kept(never_stopped), 0, 0, 0
-    while kills < 8:
+    while kills < KILLS:
         arguments = ["--resume", run] if (run / "config.yaml").exists() else ["--config", config, "--output", run]
         earlier = len(asked(log))
         with start(*arguments, **{ASKED: str(log)}) as process:
-            wait_for_calls(log, process, draw.randrange(1, 70))
+            wait_for_calls(log, process, draw.randrange(1, 56))
             assert process.poll() is None, "the run ended before it was killed often enough"
             process.send_signal(signal.SIGKILL)
             assert process.wait(timeout=60) == -signal.SIGKILL
