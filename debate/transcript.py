@@ -129,6 +129,7 @@ class Transcript:
             turns=tuple(self._show(turn) for turn in turns),
             seat=None if answer is None else self.seat_of(answer),
             role="judge" if answer is None else role,
+            spoken_order=self.spoken_order,
         )
 
     def _place(self, turn: Turn) -> tuple[int, int, bool]:

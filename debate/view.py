@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from debate.quotes import Argument, Seat
 
 Role = Literal["debater", "consultant", "judge"]
+_SWAPPED: dict[Seat | None, Seat | None] = {"A": "B", "B": "A", None: None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,17 @@ class ViewTurn:
         """The speech with quote marks, and names for this frame's seats."""
         return self.argument.render(self.frame)
 
+    @property
+    def place(self) -> tuple[int, int, bool]:
+        """Where both speak at once: by round, what concerns seat A first, the judge before whom it asks."""
+        about = self.to if self.seat is None else self.seat
+        return self.round, -1 if about is None else "AB".index(about), self.seat is not None
+
+    def swapped(self) -> ViewTurn:
+        """Exchange the letters: the same speech in the other seat."""
+        frame: Seat = "B" if self.frame == "A" else "A"
+        return replace(self, seat=_SWAPPED[self.seat], frame=frame, to=_SWAPPED[self.to])
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -54,6 +66,8 @@ class View:
         turns: The speeches so far, in the order shown.
         seat: The agent's own seat, or None for a judge.
         role: What the agent is.
+        spoken_order: Whether the order within a round matters, as of a transcript. Where it does not, a round is shown
+            seat A first.
     """
 
     question: str
@@ -62,6 +76,27 @@ class View:
     turns: tuple[ViewTurn, ...]
     seat: Seat | None = None
     role: Role = "debater"
+    spoken_order: bool = False
+
+    def with_turns(self, *turns: ViewTurn) -> View:
+        """Add speeches, each where the transcript would show it."""
+        turns = (*self.turns, *turns)
+        shown = turns if self.spoken_order else tuple(sorted(turns, key=lambda turn: turn.place))
+        return replace(self, turns=shown)
+
+    def swapped(self) -> View:
+        """Exchange the seats: what the same agent would see of the swapped transcript.
+
+        Returns:
+            The view with answers, seats, frames and addressees exchanged; swapping it again gives this view.
+
+        Raises:
+            ValueError: The view does not show exactly two answers.
+        """
+        if len(self.answers) != 2:
+            raise ValueError(f"a view of {len(self.answers)} answers has no seats to exchange; reduce it to two")
+        bare = replace(self, answers=self.answers[::-1], turns=(), seat=_SWAPPED[self.seat])
+        return bare.with_turns(*(turn.swapped() for turn in self.turns))
 
     @property
     def speaker(self) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
+from debate.agents.examples import Example
 from debate.agents.render import show_answers, show_turns
-from debate.errors import ModelError
-from debate.models.base import Capabilities, Completion, Draw, Model, Sampling
+from debate.errors import ConfigError, ModelError
+from debate.models.base import Capabilities, Completion, Draw, Message, Model, Sampling
 from debate.prompts import Prompts
-from debate.quotes import Argument, Name, Quote, extract_argument, parse_argument, story_index, verify
+from debate.quotes import Argument, Name, Quote, extract_argument, parse_argument, story_index, to_markup, verify
 from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.transcript import Candidate
 from debate.view import View
@@ -243,10 +244,25 @@ class FreeDebater:
         prompts: Templates; it uses ``debater_free`` and the task of the round.
         limits: Words and attempts.
         sampling: How it writes.
+        examples: Speeches on other stories that it is shown first, as if it had given them.
+
+    Raises:
+        ConfigError: An example is no speech that it might give.
     """
 
-    def __init__(self, model: Model, *, name: str, prompts: Prompts, limits: Limits, sampling: Sampling) -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        name: str,
+        prompts: Prompts,
+        limits: Limits,
+        sampling: Sampling,
+        examples: Sequence[Example] = (),
+    ) -> None:
+        check_examples(examples, limits)
         self.name = name
+        self._examples = tuple(examples)
         self._model = model
         self._prompts = prompts
         self._limits = limits
@@ -254,19 +270,7 @@ class FreeDebater:
 
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:
         """Sample candidates; see Debater."""
-        messages = self._prompts.fill(
-            f"{view.role}_free",
-            story=view.story or "",
-            question=view.question,
-            answers=show_answers(view),
-            speaker=view.speaker,
-            own_answer=view.own_answer,
-            other_answer=view.other_answer,
-            transcript=show_turns(view),
-            task=task_for(view, self._prompts),
-            min_words=str(self._limits.min_words),
-            max_words=str(self._limits.max_words),
-        )
+        messages = ask_to_argue(view, self._prompts, self._limits, self._examples)
 
         async def make(draws: Sequence[Draw]) -> list[Candidate]:
             completions = await self._model.sample(messages, draws=draws, sampling=self._sampling)
@@ -278,6 +282,62 @@ class FreeDebater:
     async def argue(self, view: View, draw: Draw) -> Speech:
         """Make the next speech; see Debater."""
         return speak(await self.candidates(view, draw, 1), self._limits, view.story)
+
+
+def ask_to_argue(view: View, prompts: Prompts, limits: Limits, examples: Sequence[Example] = ()) -> list[Message]:
+    """Ask for a speech written from the story.
+
+    Args:
+        view: The speaker's view, with its seat and the story.
+        prompts: Templates; it uses ``<role>_free`` and the task of the round.
+        limits: The words allowed.
+        examples: Speeches on other stories, put before the prompt as earlier exchanges.
+
+    Returns:
+        Messages.
+
+    Raises:
+        FoldError: An example is of the story of this view.
+    """
+    asked = _ask_once(view, prompts, limits)
+    shown: list[Message] = []
+    for example in examples:
+        example.hold_apart(view.story)
+        shown += [one for one in _ask_once(example.view(view.role), prompts, limits) if one.role != "system"]
+        shown.append(Message("assistant", f"<argument>{to_markup(example.parsed, seat=example.seat)}</argument>"))
+    start = 1 if asked[0].role == "system" else 0
+    return [*asked[:start], *shown, *asked[start:]]
+
+
+def _ask_once(view: View, prompts: Prompts, limits: Limits) -> list[Message]:
+    return prompts.fill(
+        f"{view.role}_free",
+        story=view.story or "",
+        question=view.question,
+        answers=show_answers(view),
+        speaker=view.speaker,
+        own_answer=view.own_answer,
+        other_answer=view.other_answer,
+        transcript=show_turns(view),
+        task=task_for(view, prompts),
+        min_words=str(limits.min_words),
+        max_words=str(limits.max_words),
+    )
+
+
+def check_examples(examples: Sequence[Example], limits: Limits) -> None:
+    """Hold that examples are what a debater shall write: within its limits, every quote in their story.
+
+    Raises:
+        ConfigError: One is not.
+    """
+    for number, example in enumerate(examples, 1):
+        flaws = [*limits.flaws(example.parsed)]
+        flaws += [
+            f"the quote {quote.text!r} is not in its story" for quote in example.parsed.quotes if not quote.verified
+        ]
+        if flaws:
+            raise ConfigError(f"example {number} ({example.question!r}) would teach its flaws: {'; '.join(flaws)}")
 
 
 def task_for(view: View, prompts: Prompts) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from debate.agents.debater import Debater
 from debate.agents.questioner import Questioner
@@ -66,8 +66,17 @@ def drawn_seats(question: Question) -> tuple[Seats]:
     return ((0, 1) if noise % 2 == 0 else (1, 0),)
 
 
+@runtime_checkable
+class Facing(Protocol):
+    """A debater that wants to know against whom it speaks, such as one that tries its speeches on the opponent."""
+
+    def facing(self, opponent: Debater) -> Debater:
+        """Return a copy of it that knows its opponent."""
+        ...
+
+
 def both(speakers: Speakers, protocol: str) -> tuple[Debater, Debater]:
-    """Hold that both answers have a speaker.
+    """Hold that both answers have a speaker, and let each know the other where it wants to.
 
     Raises:
         ConfigError: One has not.
@@ -75,7 +84,11 @@ def both(speakers: Speakers, protocol: str) -> tuple[Debater, Debater]:
     first, second = speakers
     if first is None or second is None:
         raise ConfigError(f"a {protocol} debate needs a speaker for each answer; only a consultancy takes one alone")
-    return first, second
+    return _face(first, second), _face(second, first)
+
+
+def _face(speaker: Debater, opponent: Debater) -> Debater:
+    return speaker.facing(opponent) if isinstance(speaker, Facing) else speaker
 
 
 async def take_turn(
