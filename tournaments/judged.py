@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from debate.judge_names import PUBLISHED, is_offline
 from debate.metrics.persuasion import win_rate
 from debate.protocols.baselines import BASELINES
 from debate.record import Recorded
@@ -23,10 +23,6 @@ from tournaments.metrics import Values, gap_figure, judging, metrics, rate_figur
 from tournaments.ratings import Ratings, fit, fit_by_assignment
 from tournaments.tables import judge_table
 
-PUBLISHED = "as published"
-"""What the final verdicts of the live judges of published debates are filed under."""
-
-_OFFLINE = re.compile(r" \(offline, \w+\)$")
 _MANY = 20  # consultants, or players of a matrix, beyond which a row each is no longer read
 
 
@@ -47,7 +43,7 @@ def by_judge(recorded: Sequence[Recorded]) -> dict[str, list[Recorded]]:
         own: dict[str, list[Verdict]] = {}
         live = item.debate.tags.get("judge")
         for verdict in item.verdicts:
-            if verdict.round is None and not _OFFLINE.search(verdict.judge):
+            if verdict.round is None and not is_offline(verdict.judge):
                 own.setdefault(PUBLISHED if verdict.judge == live else verdict.judge, []).append(verdict)
         for judge, verdicts in own.items():
             found.setdefault(judge, []).append(Recorded(item.debate, tuple(verdicts)))

@@ -213,6 +213,7 @@ def _check_names(
     configs: Sequence[JudgeConfig], judges: Sequence[Judge], material: Material, models: Models, prompts: Prompts
 ) -> None:
     """Hold that no judge takes another's name."""
+    check_not_live([judge.name for judge in judges], material)
     if len({judge.name for judge in judges}) < len(judges):
         names = ", ".join(sorted(judge.name for judge in judges))
         raise ConfigError(f"two judges have one name, of {names}; give every judge a name of its own (judges.N.name)")
@@ -221,6 +222,21 @@ def _check_names(
         if judge.name in material.kept.judges:
             ours = member_of(JudgeConfig, config.model_dump(mode="json"), weights, prompts.digests)
             check_judge_same(judge.name, ours, material.kept.cast.judges.get(judge.name))
+
+
+def check_not_live(names: Iterable[str], material: Material) -> None:
+    """Hold that no judge has the name of somebody who judged one of these debates live, as its tag ``judge`` says.
+
+    Raises:
+        ConfigError: One has: its verdicts would count as that person's.
+    """
+    live = {item.debate.tags.get("judge") for item in material.recorded}
+    for name in names:
+        if name in live:
+            raise ConfigError(
+                f"judge {name!r} has the name of somebody who judged some of these debates live; give it another name "
+                "(judge.name)"
+            )
 
 
 async def copy(store: Store, recorded: Sequence[Recorded]) -> None:
@@ -275,6 +291,7 @@ def run_rejudge(config: RejudgeConfig, invocation: Invocation) -> int:
     material = read_material(config, invocation.resume)
     if not config.all_judges and not by_judge(material.recorded):
         raise DissoiError("no debate of these sources has a verdict to rate by; ask a judge: --judge.model NAME")
+    check_not_live([judge.label for judge in config.all_judges], material)
     plan = make_plan(config, material.recorded, session.prompts)
     notes = [*plan.notes, *material.notes]
     if invocation.dry_run:

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Protocol, Self
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from debate.agents.render import LETTERS, show_answers, show_material
 from debate.config import Config
 from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
+from debate.judge_names import check_judge_name
 from debate.models.base import Completion, Draw, Message, Model, Sampling
 from debate.models.load import ModelField
 from debate.prompts import Prompts
@@ -274,6 +275,13 @@ class JudgeConfig(Config):
             raise ValueError(f"a {self.kind} judge needs a model, such as embedded/smollm2-135m")
         return self
 
+    @field_validator("name")
+    @classmethod
+    def _own_name(cls, name: str | None) -> str | None:
+        if name is not None:
+            check_judge_name(name)
+        return name
+
     @property
     def label(self) -> str:
         """The judge's name: its own, or model and kind."""
@@ -295,12 +303,14 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> J
         The judge. One of your own is made by ``FUNCTION(config, model, prompts)``.
 
     Raises:
-        ConfigError: A judge of your own cannot be imported, or another has no model.
+        ConfigError: A judge of your own cannot be imported, is none, or has a name that is kept for others; or another
+            has no model.
     """
     if is_extension(config.kind):
         made: Judge = load_extension(config.kind)(config, model, prompts)
         if not isinstance(getattr(made, "name", None), str) or not callable(getattr(made, "decide", None)):
             raise ConfigError(f"judge {config.kind!r} has no name or no method decide; see debate.agents.judge.Judge")
+        check_judge_name(made.name)
         return made
     if model is None:  # the configuration has checked this; a caller of its own may not have
         raise ConfigError(f"judge {config.label!r} needs a model")

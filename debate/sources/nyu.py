@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from debate.errors import SourceError
 from debate.folds import fold_of
+from debate.judge_names import offline_name
 from debate.question import Question
 from debate.quotes import Argument, Name, Quote, parse_argument, parse_plain, quote_span
 from debate.record import Debate, Recorded
@@ -308,4 +309,4 @@ def _offline(judges: Row, frame: _Frame) -> Iterator[Verdict]:
     for name in judges.values:
         offline = judges.row(name)
         for heard, judgment in enumerate(offline.rows("judgments")):
-            yield _verdict(judgment, frame, f"{name} (offline, {offline.text('mode')})", heard)
+            yield _verdict(judgment, frame, offline_name(name, offline.text("mode")), heard)

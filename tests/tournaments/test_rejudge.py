@@ -268,6 +268,24 @@ def test_a_judge_with_anothers_name_is_refused_and_the_same_one_is_not_asked_aga
     connection.close()
 
 
+def test_names_of_people_who_judged_published_debates_are_kept_for_them(tmp_path: Path, done: Run) -> None:
+    output = ["--output", tmp_path / "run"]
+    for name in ("as published", "Ana (offline, stepped)"):
+        refused(rejudge(done.folder, *JUDGE, "--judge.name", name, *output), f"{name!r} is kept for people", "another")
+    # A copy of the run in which a person judged one of the debates as it went.
+    live = tmp_path / "live"
+    shutil.copytree(done.folder, live)
+    connection = sqlite3.connect(live / "run.sqlite")
+    key, payload = connection.execute("SELECT key, payload FROM debates LIMIT 1").fetchone()
+    debate = json.loads(payload) | {"tags": {"judge": "Ana"}}
+    connection.execute("UPDATE debates SET payload = ? WHERE key = ?", (json.dumps(debate), key))
+    connection.commit()
+    connection.close()
+    for more in ([], ["--dry-run"], ["--keep", "false"]):
+        refused(rejudge(live, *JUDGE, "--judge.name", "Ana", *more, *output), "'Ana' has the name of somebody", "live")
+    assert not (tmp_path / "run").exists()
+
+
 def test_wrong_sources_and_no_judge_are_refused(done: Run, tmp_path: Path) -> None:
     output = ["--output", tmp_path / "run"]
     refused(rejudge(tmp_path / "nowhere", *output), "no source of debates", "nowhere")

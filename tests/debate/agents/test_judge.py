@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from debate.agents.judge import JudgeConfig, LetterJudge, ReasonJudge, VoteJudge, build_judge, count_votes, parse_answer
+from debate.errors import ConfigError
+from debate.judge_names import check_judge_name
 from debate.models.base import Capabilities, Choice, Completion, Draw, Messages, Sampling
+from debate.models.load import ModelConfig
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
 from debate.question import Question
@@ -274,3 +277,12 @@ async def test_without_logprobs_a_letter_judge_votes_and_says_so() -> None:
     assert judge.name != able.name
     decision = await judge.decide(TRANSCRIPT.view(), Draw())
     assert decision.probabilities == pytest.approx((0.5 / 4, 3.5 / 4))
+
+
+@pytest.mark.parametrize("name", ["as published", "Ana (offline, stepped)", "Ana Lu (offline, timed)"])
+def test_names_of_people_who_judged_published_debates_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="is kept for people who judged published debates; give the judge another"):
+        JudgeConfig(name=name, kind="letter", model=ModelConfig(name="embedded/smollm2-135m"))
+    with pytest.raises(ConfigError, match="is kept for people"):
+        check_judge_name(name)
+    assert JudgeConfig(name=f"{name}, no", model=ModelConfig(name="embedded/smollm2-135m")).label == f"{name}, no"
