@@ -45,11 +45,11 @@ from debate.report import Column, Report, Table, print_table
 from debate.report.table import Cell
 from debate.transcript import Transcript
 from tournaments.config import SwissConfig
-from tournaments.matches import match_setups
 from tournaments.plan import make_plan, swiss_field
 from tournaments.players import build_player
 from tournaments.questions import read_questions
 from tournaments.session import Session
+from tournaments.setups import match_setups
 
 ROUNDS = 3
 #: The requests of one debate: stages that wait for one another, each of requests that go at once.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Mapping
@@ -12,9 +11,8 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from debate.errors import StoreError
-from debate.question import Question
 from debate.store import Store
-from debate.transcript import SEATS, Transcript, Turn
+from debate.transcript import SEATS, Transcript
 from debate.verdict import Verdict
 
 
@@ -95,35 +93,6 @@ def _adapter(kind: type[RecordT]) -> TypeAdapter[RecordT]:
     return adapter
 
 
-def slim(debate: Debate, question: Question) -> Debate:
-    """Return an equal debate that holds but once what it was read with several times: a run keeps very many in memory.
-
-    Args:
-        debate: A debate as it was read.
-        question: Its question: debates that are given the same object share the story.
-
-    Returns:
-        The debate with this question, and turns whose argument, thinking and flaws are those of their candidates.
-    """
-    transcript = debate.transcript
-    return dataclasses.replace(
-        debate,
-        transcript=dataclasses.replace(
-            transcript,
-            question=question if question == transcript.question else transcript.question,
-            turns=tuple(_slim_turn(turn) for turn in transcript.turns),
-        ),
-    )
-
-
-def _slim_turn(turn: Turn) -> Turn:
-    spoken = next((one for one in turn.candidates if one.argument == turn.argument and one.flaws == turn.flaws), None)
-    if spoken is None:
-        return turn
-    thinking = spoken.thinking if spoken.thinking == turn.thinking else turn.thinking
-    return dataclasses.replace(turn, argument=spoken.argument, thinking=thinking, flaws=spoken.flaws)
-
-
 def join_key(*parts: str) -> str:
     """Make one key of parts; a bar inside a part is escaped, so that no two lists of parts share a key."""
     return " | ".join(part.replace("\\", "\\\\").replace("|", "\\|") for part in parts)
@@ -138,6 +107,12 @@ def split_key(key: str) -> list[str]:
 def verdict_key(debate: str, judge: str, order: tuple[int, ...]) -> str:
     """The key of a final verdict in a store: the debate's id, the judge, and the answer shown at each letter."""
     return join_key(debate, judge, "".join(SEATS[answer] for answer in order))
+
+
+def verdict_keys(debate: Debate, judge: str) -> tuple[str, str]:
+    """The keys of a judge's final verdicts on both orders of the answers, that of the debate's own seats first."""
+    first, second = debate.transcript.seats
+    return verdict_key(debate.id, judge, (first, second)), verdict_key(debate.id, judge, (second, first))
 
 
 def read_records(store: Store) -> list[Recorded]:

@@ -27,12 +27,13 @@ from debate.verdict import combine
 from debate.watching import WatchedDebater, WatchedModel, WatchedQuestioner, Watcher
 from tournaments.config import FieldConfig
 from tournaments.field import baseline_arenas, check_lengths, notes_for
-from tournaments.matches import Arena, Setup, baseline_setups
+from tournaments.matches import Arena
 from tournaments.plan import Field as PlanField
 from tournaments.plan import Plan, make_plan
 from tournaments.players import PlayerConfig, build_player
 from tournaments.questions import choose
 from tournaments.session import Session, check_quality, write_debates
+from tournaments.setups import Setup, baseline_setups
 
 
 class RunConfig(FieldConfig):

@@ -178,6 +178,27 @@ class Store:
         found = self._read(_SELECT[table], (self._key(key),))
         return found[0][0] if found else None
 
+    def find(self, table: Table, keys: Sequence[str]) -> dict[str, str]:
+        """Look up payloads.
+
+        Args:
+            table: Where.
+            keys: Their keys.
+
+        Returns:
+            The payloads of those that are kept, by key.
+
+        Raises:
+            StoreError: The store is closed or cannot be read, or a key holds half of a surrogate pair.
+        """
+        found: dict[str, str] = {}
+        for start in range(0, len(keys), _READ_ROWS):
+            part = tuple(self._key(key) for key in keys[start : start + _READ_ROWS])
+            marks = ", ".join("?" * len(part))
+            query = f"SELECT key, payload FROM {table} WHERE key IN ({marks})"  # noqa: S608 - a table's name and marks
+            found.update(self._read(query, part))
+        return found
+
     async def put(self, table: Table, key: str, payload: str) -> None:
         """Keep one payload. Finished work is never overwritten: the first write of a key wins.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from debate.command import Command, Invocation
 from debate.errors import DissoiError
 from debate.metrics.persuasion import win_rate
-from debate.metrics.speeches import speech_figures
+from debate.metrics.speeches import SpeechFigures, figures_by_player
 from debate.models.load import Models
 from debate.progress import Progress
 from debate.question import Question
@@ -20,11 +20,12 @@ from debate.run_folder import RunFolder
 from debate.together import together
 from tournaments.config import ConsultancyConfig
 from tournaments.field import baseline_arenas, build_arena, check_lengths, notes_for
-from tournaments.matches import baseline_setups, consultancy_setups
+from tournaments.held import Held
 from tournaments.metrics import gap_figure, judging, rate_figures
 from tournaments.plan import Plan, consultancy_field, make_plan
 from tournaments.questions import choose
 from tournaments.session import Session, why_unrated, write_debates
+from tournaments.setups import baseline_setups, consultancy_setups
 from tournaments.tables import cost_table, few_note, judge_table
 
 
@@ -33,24 +34,21 @@ class Consulted:
     """What a field of consultants has done.
 
     Attributes:
-        by_player: Each consultant's consultancies, judged.
+        by_player: Each consultant's consultancies, judged, without what was said.
         baselines: By name, questions that the judge decided without any.
+        spoken: By consultant, what its speeches are made of.
         soft: Whether a verdict counts as the probability of the consultant's answer.
     """
 
     by_player: Mapping[str, Sequence[Recorded]]
     baselines: Mapping[str, Sequence[Recorded]]
+    spoken: Mapping[str | None, SpeechFigures]
     soft: bool
 
     @property
     def consultancies(self) -> list[Recorded]:
         """All consultancies."""
         return [item for items in self.by_player.values() for item in items]
-
-    @property
-    def recorded(self) -> list[Recorded]:
-        """All that was judged."""
-        return [*self.consultancies, *(item for items in self.baselines.values() for item in items)]
 
     @property
     def order(self) -> list[str]:
@@ -65,9 +63,7 @@ def win_table(found: Consulted) -> Table:
     rows: list[list[Cell]] = []
     for place, name in enumerate(found.order, 1):
         rate = win_rate(found.by_player[name], soft=found.soft)
-        speeches = speech_figures(
-            turn for item in found.by_player[name] for turn in item.debate.transcript.turns if turn.answer is not None
-        )
+        speeches = found.spoken.get(name)
         rows.append(
             [
                 place,
@@ -146,14 +142,10 @@ async def consult(
     session: Session,
     run: RunFolder,
     models: Models,
-) -> Consulted:
-    """Hold and judge all consultancies."""
+) -> tuple[Consulted, Held]:
+    """Hold and judge all consultancies; returns what was found, and all that was judged."""
     with Progress("consultancy", plan.all_debates, plan.total_calls, session.meter) as progress:
-
-        def advance(_: Recorded) -> None:
-            progress.advance()
-
-        arena = build_arena(config, plan, models=models, prompts=session.prompts, run=run, progress=advance)
+        arena = build_arena(config, plan, models=models, prompts=session.prompts, run=run, progress=progress.advance)
         names = [player.name for player in config.players]
         silent = baseline_arenas(config, arena)
         played = await together(
@@ -162,8 +154,11 @@ async def consult(
                 *(own.play(baseline_setups(questions)) for own in silent.values()),
             ]
         )
-    by_player = dict(zip(names, played, strict=False))
-    return Consulted(by_player, dict(zip(silent, played[len(names) :], strict=True)), config.outcome == "soft")
+    held = sum(played[1:], start=played[0])
+    groups = [list(own.turnless()) for own in played]
+    by_player = dict(zip(names, groups, strict=False))
+    baselines = dict(zip(silent, groups[len(names) :], strict=True))
+    return Consulted(by_player, baselines, figures_by_player(held), config.outcome == "soft"), held
 
 
 def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
@@ -175,15 +170,14 @@ def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
     if invocation.dry_run:
         return session.show_plan(plan, notes_for(config, plan))
     with session.open({"consultancies": questions}) as run:
-        found = session.ask(
+        found, held = session.ask(
             run, lambda models: consult(config, questions, plan, session=session, run=run, models=models)
         )
-        write_debates(run, found.recorded)  # first of all: where there is no verdict, they hold the reasons
-        judge = next((v.judge for item in found.recorded for v in item.verdicts), None)
-        if judge is None:
-            raise DissoiError(
-                "no consultancy has a verdict; all are in debates.jsonl; why: " + why_unrated(found.recorded)
-            )
+        write_debates(run, held)  # first of all: where there is no verdict, they hold the reasons
+        judged = [*found.consultancies, *(item for items in found.baselines.values() for item in items)]
+        if not any(item.verdicts for item in judged):
+            raise DissoiError("no consultancy has a verdict; all are in debates.jsonl; why: " + why_unrated(judged))
+        judge = held.judge
         cost = cost_table(session.meter.by_model(), session.seconds)
         report = Report(
             title="Consultancies",
@@ -191,7 +185,7 @@ def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
             notes=notes_for(config, plan),
             sections=sections(found, judge, cost),
         )
-        return session.finish(run, report, metrics(found, judge), found.recorded)
+        return session.finish(run, report, metrics(found, judge), held)
 
 
 COMMAND = Command(

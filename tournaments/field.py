@@ -11,7 +11,6 @@ from debate.errors import ContextError
 from debate.models.load import EMBEDDED, Models
 from debate.prompts import Prompts
 from debate.protocols import Baseline, build_protocol
-from debate.record import Recorded
 from debate.run_folder import RunFolder
 from tournaments.config import FieldConfig
 from tournaments.matches import Arena
@@ -60,7 +59,7 @@ def build_arena(
     models: Models,
     prompts: Prompts,
     run: RunFolder,
-    progress: Callable[[Recorded], None],
+    progress: Callable[[], None],
 ) -> Arena:
     """Open the models of a field, and make the arena of its debates.
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from debate.metrics.intervals import Interval, cluster_mean
-from debate.metrics.speeches import speech_figures
+from debate.metrics.speeches import SpeechFigures, figures_by_player
 from debate.models.limits import Figures
 from debate.record import Recorded
 from debate.report import Column, Dot, Figure, Section, Table, dots, heatmap
 from debate.report import Interval as Span
 from debate.report.table import Cell, format_number
-from debate.transcript import Turn
 from tournaments.ratings import AssignmentRatings, Outcome, Rating, Ratings
 from tournaments.tables import cost_table, judge_table
 
@@ -31,6 +30,7 @@ class Standings:
         self_play: By player, debates against itself, judged.
         baselines: By name, questions that the judge decided without a debate.
         judge: The judge's name.
+        spoken: By player, what its speeches are made of; None where the debates hold their turns.
     """
 
     ratings: Ratings
@@ -41,6 +41,7 @@ class Standings:
     self_play: Mapping[str, Sequence[Recorded]]
     baselines: Mapping[str, Sequence[Recorded]]
     judge: str
+    spoken: Mapping[str | None, SpeechFigures] | None = None
 
     @property
     def recorded(self) -> list[Recorded]:
@@ -84,15 +85,11 @@ def win_rate(outcomes: Iterable[Outcome], player: str, *, right: bool | None = N
 
 def ladder_table(standings: Standings) -> Table:
     """The ladder: a row a player, best first."""
-    turns: dict[str | None, list[Turn]] = {}
-    for item in standings.recorded:
-        for turn in item.debate.transcript.turns:
-            if turn.answer is not None:
-                turns.setdefault(item.debate.players[turn.answer], []).append(turn)
+    spoken = figures_by_player(standings.recorded) if standings.spoken is None else standings.spoken
     rows: list[list[Cell]] = []
     for place, name in enumerate(standings.order, 1):
         rating = standings.ratings.players[name]
-        speeches = speech_figures(turns.get(name, ()))
+        speeches = spoken.get(name)
         rows.append(
             [
                 place,

@@ -1,82 +1,29 @@
-"""Matches: two players over a set of questions, both side assignments, every debate judged in both orders."""
+"""Matches: debates are held, judged in both orders and kept, and their verdicts become outcomes."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from debate.agents.debater import Debater
 from debate.agents.judge import Judge
 from debate.errors import ModelError
 from debate.models.base import Draw
 from debate.protocols import DebateProtocol, judge_reads_story
-from debate.question import Question
-from debate.record import Debate, Recorded, from_json, join_key, slim, to_json, verdict_key
+from debate.record import Debate, Recorded, from_json, to_json, verdict_keys
 from debate.store import Store
 from debate.together import together
 from debate.transcript import Transcript
 from debate.verdict import Verdict, points
+from tournaments.held import Held
 from tournaments.ratings import Outcome
+from tournaments.setups import Setup
 
 OutcomeKind = Literal["hard", "soft"]
-
-
-class Setup(NamedTuple):
-    """One debate to be held.
-
-    Attributes:
-        question: A question of two answers.
-        players: Who defends answer 0 and who defends answer 1; None where nobody does.
-        seats: The answer index in seat A and the one in seat B.
-        repetition: Counts repetitions of the same debate.
-    """
-
-    question: Question
-    players: tuple[str | None, str | None]
-    seats: tuple[int, int] = (0, 1)
-    repetition: int = 0
-
-    def key(self, protocol: str) -> str:
-        """The debate's id in its run; nobody's name is empty, which no player's is."""
-        names = (name or "" for name in self.players)
-        seats = "AB" if self.seats == (0, 1) else "BA"
-        return join_key(protocol, self.question.id, *names, seats, str(self.repetition))
-
-
-def match_setups(
-    player_a: str, player_b: str, questions: Sequence[Question], protocol: DebateProtocol, *, repetition: int = 0
-) -> list[Setup]:
-    """List the debates of a match: every question, both assignments, each seating of the protocol."""
-    return [
-        Setup(question, players, seats, repetition)
-        for question in questions
-        for players in ((player_a, player_b), (player_b, player_a))
-        for seats in protocol.seatings(question)
-    ]
-
-
-def self_play_setups(player: str, questions: Sequence[Question], protocol: DebateProtocol) -> list[Setup]:
-    """List a player's debates against itself: every question once, each seating of the protocol."""
-    return [Setup(question, (player, player), seats) for question in questions for seats in protocol.seatings(question)]
-
-
-def consultancy_setups(player: str, questions: Sequence[Question], protocol: DebateProtocol) -> list[Setup]:
-    """List a consultant's consultancies: every question, assigned each answer once."""
-    return [
-        Setup(question, players, seats)
-        for question in questions
-        for players in ((player, None), (None, player))
-        for seats in protocol.seatings(question)
-    ]
-
-
-def baseline_setups(questions: Sequence[Question]) -> list[Setup]:
-    """List the debates in which nobody speaks: every question once."""
-    return [Setup(question, (None, None)) for question in questions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +46,13 @@ class Arena:
     store: Store
     seed: int
     slots: asyncio.Semaphore
-    progress: Callable[[Recorded], None] | None = None
+    progress: Callable[[], None] | None = None
 
     def with_protocol(self, protocol: DebateProtocol) -> Arena:
         """The same arena for another protocol."""
         return dataclasses.replace(self, protocol=protocol)
 
-    async def play(self, setups: Iterable[Setup]) -> list[Recorded]:
+    async def play(self, setups: Iterable[Setup]) -> Held:
         """Hold and judge debates, all at once as far as the slots allow.
 
         Args:
@@ -118,34 +65,39 @@ class Arena:
         Raises:
             DissoiError: Anything that stops the run: a spent budget, a lost model, a full disk.
         """
-        return await together((self._play(setup) for setup in setups), self.slots)
+        failed: dict[str, str] = {}
+        held = Held(self.store, self.judge.name, ((self.protocol.name, tuple(setups)),), failed)
+        await together((self._play(setup, failed) for setup in self._to_play(held)), self.slots)
+        return held
 
-    async def _play(self, setup: Setup) -> Recorded:
-        debate = self._debate(setup, Transcript(setup.question, setup.seats))
+    def _to_play(self, held: Held) -> Iterator[Setup]:
+        """Yield the setups that lack a verdict; of the others nothing is read but that they are done."""
+        for setup, judged in held.judged():
+            if not judged:
+                yield setup
+            elif self.progress is not None:
+                self.progress()
+
+    async def _play(self, setup: Setup, failed: dict[str, str]) -> None:
+        key = setup.key(self.protocol.name)
         try:
-            kept = self.store.get("debates", debate.id)
-            debate = slim(from_json(Debate, kept if kept is not None else await self._hold(setup)), setup.question)
-            verdicts = await judge_debate(debate, self.judge, self.store, seed=self.seed)
-            recorded = Recorded(debate, verdicts)
+            kept = self.store.get("debates", key)
+            debate = from_json(Debate, kept if kept is not None else await self._hold(setup))
+            await judge_debate(debate, self.judge, self.store, seed=self.seed)
         except ModelError as error:
-            recorded = Recorded(dataclasses.replace(debate, failed=str(error)), ())
+            failed[key] = str(error)
         if self.progress is not None:
-            self.progress(recorded)
-        return recorded
+            self.progress()
 
     async def _hold(self, setup: Setup) -> str:
         """Hold a debate and keep it; returns what is kept."""
         first, second = (None if name is None else self.debaters[name] for name in setup.players)
         draw = Draw(seed=self.seed, repetition=setup.repetition)
         transcript = await self.protocol.hold(setup.question, (first, second), setup.seats, draw)
-        debate = self._debate(setup, transcript)
+        debate = setup.debate(self.protocol.name, transcript)
         payload = to_json(debate)
         await self.store.put("debates", debate.id, payload)
         return payload
-
-    def _debate(self, setup: Setup, transcript: Transcript) -> Debate:
-        key = setup.key(self.protocol.name)
-        return Debate(key, self.protocol.name, transcript, setup.players, setup.repetition)
 
 
 async def judge_debate(debate: Debate, judge: Judge, store: Store, *, seed: int) -> tuple[Verdict, ...]:
@@ -167,8 +119,8 @@ async def judge_debate(debate: Debate, judge: Judge, store: Store, *, seed: int)
     draw = Draw(seed=seed, stream=f"judge {judge.name}", repetition=debate.repetition)
 
     transcripts = (debate.transcript, debate.transcript.swapped())
-    keys = [verdict_key(debate.id, judge.name, transcript.seats) for transcript in transcripts]
-    kept = {key: payload for key in keys if (payload := store.get("verdicts", key)) is not None}
+    keys = verdict_keys(debate, judge.name)
+    kept = store.find("verdicts", keys)
 
     async def decide(key: str, transcript: Transcript) -> None:
         decision = await judge.decide(transcript.view(story=story), draw)

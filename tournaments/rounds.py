@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
@@ -15,35 +16,28 @@ from debate.store import Store
 from debate.together import together
 from tournaments.config import SwissConfig
 from tournaments.field import baseline_arenas
-from tournaments.matches import (
-    Arena,
-    OutcomeKind,
-    Setup,
-    baseline_setups,
-    match_setups,
-    mean_scores,
-    outcomes,
-    self_play_setups,
-)
+from tournaments.held import Held
+from tournaments.matches import Arena, OutcomeKind, mean_scores, outcomes
 from tournaments.pairing import Pairing, pair_round, round_robin
 from tournaments.questions import Data
+from tournaments.setups import Setup, baseline_setups, match_setups, self_play_setups
 
 _PAIRINGS = TypeAdapter(list[Pairing])
 
 
-class Played(NamedTuple):
+@dataclass(slots=True)
+class Played:
     """What has been played."""
 
-    cross_play: list[Recorded]
-    self_play: dict[str, list[Recorded]]
-    matches: Counter[str]
-    baselines: dict[str, list[Recorded]]
+    cross_play: Held
+    self_play: dict[str, Held] = field(default_factory=dict)
+    matches: Counter[str] = field(default_factory=Counter)
+    baselines: dict[str, Held] = field(default_factory=dict)
 
     @property
-    def recorded(self) -> list[Recorded]:
+    def recorded(self) -> Held:
         """All debates, those in which nobody speaks included."""
-        groups = (self.cross_play, *self.self_play.values(), *self.baselines.values())
-        return [item for items in groups for item in items]
+        return sum((*self.self_play.values(), *self.baselines.values()), start=self.cross_play)
 
 
 def standings(names: Iterable[str], recorded: Iterable[Recorded], kind: OutcomeKind) -> dict[str, float]:
@@ -65,7 +59,7 @@ async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
     Returns:
         All debates with their verdicts.
     """
-    played = Played([], {}, Counter(), {})
+    played = Played(Held(arena.store, arena.judge.name))
     # Self-play hangs on nothing, so it goes on beside the rounds: a local model's batches stay full.
     await together(
         [
@@ -90,7 +84,7 @@ async def _play_rounds(config: SwissConfig, data: Data, arena: Arena, played: Pl
             if schedule:
                 pairings = schedule[number]
             else:
-                table = standings(names, played.cross_play, config.outcome)
+                table = standings(names, played.cross_play.turnless(), config.outcome)
                 pairings = pair_round(table, set(met), byes, config.seed * 1009 + number)
             await _keep(arena.store, number, pairings)
         questions = data.cross_play[number::rounds] if config.questions == "fresh" else data.cross_play
@@ -103,14 +97,16 @@ async def _play_rounds(config: SwissConfig, data: Data, arena: Arena, played: Pl
             played.matches.update((pairing.player_a, pairing.player_b))
         # The rounds of a round robin are known beforehand, so all are played at once.
         if schedule is None or number == rounds - 1:
-            played.cross_play.extend(await arena.play(setups))
+            played.cross_play += await arena.play(setups)
             setups = []
 
 
 async def _play_self(config: SwissConfig, data: Data, arena: Arena, played: Played) -> None:
-    names = [player.name for player in config.players]
-    for item in await arena.play(s for name in names for s in self_play_setups(name, data.self_play, arena.protocol)):
-        played.self_play.setdefault(item.debate.players[0] or "", []).append(item)
+    if not data.self_play:
+        return
+    own = {player.name: self_play_setups(player.name, data.self_play, arena.protocol) for player in config.players}
+    held = await arena.play(setup for setups in own.values() for setup in setups)
+    played.self_play |= {name: dataclasses.replace(held, parts=((arena.protocol.name, own[name]),)) for name in own}
 
 
 async def _play_baselines(config: SwissConfig, data: Data, arena: Arena, played: Played) -> None:

@@ -27,6 +27,7 @@ from debate.run_folder import RunFolder, default_path
 from debate.tracking import check as check_tracking
 from debate.tracking import log_run
 from tournaments.config import SessionConfig
+from tournaments.held import Held
 from tournaments.plan import Plan
 
 T = TypeVar("T")
@@ -172,7 +173,8 @@ class Session:
             print_table(table)
         sys.stdout.write(f"\nReport: {run.path / 'report.html'}\n")
         self.track(run, tables, metrics, recorded)
-        failures = check_quality(self._config, recorded) if by_judge is None else []
+        judged = list(recorded.turnless()) if isinstance(recorded, Held) else recorded
+        failures = check_quality(self._config, judged) if by_judge is None else []
         for judge, items in (by_judge or {}).items():
             failures += [f"judge {judge}: {failure}" for failure in check_quality(self._config, items)]
         for failure in failures:
@@ -219,7 +221,7 @@ def check_ids(questions: Sequence[Question]) -> None:
 
 def write_debates(run: RunFolder, recorded: Sequence[Recorded]) -> None:
     """Write ``debates.jsonl``, a line for each debate with its verdicts."""
-    run.write_lines("debates.jsonl", map(to_json, recorded))
+    run.write_lines("debates.jsonl", recorded.lines() if isinstance(recorded, Held) else map(to_json, recorded))
 
 
 def check_quality(config: SessionConfig, recorded: Sequence[Recorded]) -> list[str]:

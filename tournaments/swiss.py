@@ -6,9 +6,9 @@ import sys
 
 from debate.command import Command, Invocation
 from debate.errors import DissoiError
+from debate.metrics.speeches import figures_by_player
 from debate.models.load import Models
 from debate.progress import Progress
-from debate.record import Recorded
 from debate.report import Report
 from debate.run_folder import RunFolder
 from tournaments import ladder
@@ -30,11 +30,12 @@ def rate(config: SwissConfig, played: Played) -> ladder.Standings:
     Raises:
         DissoiError: No verdict could be rated.
     """
-    rows = outcomes(played.cross_play, config.outcome)
+    cross_play = list(played.cross_play.turnless())
+    rows = outcomes(cross_play, config.outcome)
     if not rows:
         raise DissoiError(
             "no debate has a verdict, so nobody can be rated; all debates are in debates.jsonl; why: "
-            + why_unrated(played.recorded)
+            + why_unrated(list(played.recorded.turnless()))
         )
     known = [row for row in rows if row.right is not None]
     return ladder.Standings(
@@ -42,10 +43,11 @@ def rate(config: SwissConfig, played: Played) -> ladder.Standings:
         by_side=fit_by_assignment(known, prior_sd=config.prior_sd) if known else None,
         outcomes=rows,
         matches=played.matches,
-        cross_play=played.cross_play,
-        self_play=played.self_play,
-        baselines=played.baselines,
-        judge=next(v.judge for item in played.cross_play for v in item.verdicts),
+        cross_play=cross_play,
+        self_play={name: list(held.turnless()) for name, held in played.self_play.items()},
+        baselines={name: list(held.turnless()) for name, held in played.baselines.items()},
+        judge=played.cross_play.judge,
+        spoken=figures_by_player(played.recorded),
     )
 
 
@@ -54,11 +56,7 @@ async def tournament(
 ) -> Played:
     """Hold the tournament."""
     with Progress("swiss", plan.all_debates, plan.total_calls, session.meter) as progress:
-
-        def advance(_: Recorded) -> None:
-            progress.advance()
-
-        arena = build_arena(config, plan, models=models, prompts=session.prompts, run=run, progress=advance)
+        arena = build_arena(config, plan, models=models, prompts=session.prompts, run=run, progress=progress.advance)
         return await play(config, data, arena)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from debate.record import Recorded
 from debate.transcript import Turn
 
 
@@ -29,14 +30,45 @@ class SpeechFigures:
 
 def speech_figures(turns: Iterable[Turn]) -> SpeechFigures | None:
     """Count over speeches; None where there are none."""
-    listed = list(turns)
-    if not listed:
-        return None
-    quotes = [quote for turn in listed for quote in turn.argument.quotes]
-    return SpeechFigures(
-        speeches=len(listed),
-        words=sum(turn.argument.words for turn in listed) / len(listed),
-        quotes=len(quotes) / len(listed),
-        verified=sum(quote.verified for quote in quotes) / len(quotes) if quotes else None,
-        invalid=sum(bool(turn.flaws) for turn in listed) / len(listed),
-    )
+    counts = _Counts()
+    for turn in turns:
+        counts.add(turn)
+    return counts.figures() if counts.speeches else None
+
+
+def figures_by_player(recorded: Iterable[Recorded]) -> dict[str | None, SpeechFigures]:
+    """Count over the speeches of each player; debates are read once and none is held."""
+    found: dict[str | None, _Counts] = {}
+    for item in recorded:
+        for turn in item.debate.transcript.turns:
+            if turn.answer is not None:
+                found.setdefault(item.debate.players[turn.answer], _Counts()).add(turn)
+    return {player: counts.figures() for player, counts in found.items()}
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Sums over speeches."""
+
+    speeches: int = 0
+    words: int = 0
+    quotes: int = 0
+    verified: int = 0
+    invalid: int = 0
+
+    def add(self, turn: Turn) -> None:
+        quotes = turn.argument.quotes
+        self.speeches += 1
+        self.words += turn.argument.words
+        self.quotes += len(quotes)
+        self.verified += sum(quote.verified for quote in quotes)
+        self.invalid += bool(turn.flaws)
+
+    def figures(self) -> SpeechFigures:
+        return SpeechFigures(
+            speeches=self.speeches,
+            words=self.words / self.speeches,
+            quotes=self.quotes / self.speeches,
+            verified=self.verified / self.quotes if self.quotes else None,
+            invalid=self.invalid / self.speeches,
+        )

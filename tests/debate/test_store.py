@@ -54,6 +54,8 @@ async def test_the_first_payload_wins_and_order_is_kept(tmp_path: Path) -> None:
     assert store.get("debates", keys[0]) == f'"{keys[0]}"'
     assert store.get("verdicts", keys[0]) is None
     assert list(store.rows("ratings")) == []
+    assert store.find("debates", ["absent", *keys]) == {key: f'"{key}"' for key in keys}
+    assert store.find("verdicts", keys) == store.find("debates", []) == {}
     store.close()
 
 

@@ -30,7 +30,8 @@ from debate.record import Recorded
 from debate.sources import load
 from debate.store import ModelUsage, Store
 from tests.servers import ChatServer, running_chat_server
-from tournaments.matches import Arena, match_setups, outcomes
+from tournaments.matches import Arena, outcomes
+from tournaments.setups import match_setups
 
 pytestmark = pytest.mark.faults
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,8 +25,9 @@ from debate.record import Debate, Recorded
 from debate.store import Store
 from debate.transcript import Transcript
 from debate.verdict import Decision, Verdict
-from tournaments.matches import Arena, Setup, match_setups, mean_scores, outcomes, self_play_setups
+from tournaments.matches import Arena, mean_scores, outcomes
 from tournaments.ratings import Outcome
+from tournaments.setups import Setup, match_setups, self_play_setups
 
 STORY = "Ana shut the gate at noon. Tomas rode off without a word. The dog slept on the step."
 LIMITS = Limits(min_words=1, max_words=60, min_quotes=0, max_attempts=1)
@@ -144,11 +147,11 @@ async def test_every_debate_is_judged_in_both_orders(tmp_path: Path) -> None:
 async def test_a_second_run_makes_no_calls_and_gives_the_same(tmp_path: Path, protocol: DebateProtocol) -> None:
     setups = match_setups("p", "x", QUESTIONS, protocol) + self_play_setups("p", QUESTIONS, protocol)
     store = Store(tmp_path / "run.sqlite")
-    first = await Desk(store).arena(protocol).play(setups)
+    first = list(await Desk(store).arena(protocol).play(setups))
     store.close()
     store = Store(tmp_path / "run.sqlite")
     desk = Desk(store)
-    assert await desk.arena(protocol, slots=1).play(setups) == first
+    assert list(await desk.arena(protocol, slots=1).play(setups)) == first
     assert (desk.samples, desk.choices) == ([], [])
     store.close()
 
@@ -156,9 +159,9 @@ async def test_a_second_run_makes_no_calls_and_gives_the_same(tmp_path: Path, pr
 async def test_kept_records_equal_those_of_the_calls_alone(tmp_path: Path) -> None:
     setups = match_setups("p", "r", QUESTIONS, Simultaneous(1))
     one, two = Store(tmp_path / "one.sqlite"), Store(tmp_path / "two.sqlite")
-    assert await Desk(one).arena(Simultaneous(1)).play(setups) == await Desk(two).arena(Simultaneous(1), slots=1).play(
-        list(setups)
-    )
+    together = await Desk(one).arena(Simultaneous(1)).play(setups)
+    in_turn = await Desk(two).arena(Simultaneous(1), slots=1).play(iter(setups))
+    assert list(together) == list(in_turn)
     one.close()
     two.close()
 
@@ -258,10 +261,10 @@ async def test_a_spent_budget_is_one_error_and_can_be_resumed(tmp_path: Path) ->
     made = len(desk.samples) + len(desk.choices)
     assert made <= 9
     rest = Desk(store)
-    found = await rest.arena(Simultaneous(2)).play(setups)
+    found = list(await rest.arena(Simultaneous(2)).play(setups))
     whole = Store(tmp_path / "whole.sqlite")
     fresh = Desk(whole)
-    assert found == await fresh.arena(Simultaneous(2)).play(setups)
+    assert found == list(await fresh.arena(Simultaneous(2)).play(setups))
     assert made + len(rest.samples) + len(rest.choices) == len(fresh.samples) + len(fresh.choices)
     whole.close()
     store.close()
@@ -284,18 +287,22 @@ async def test_half_a_surrogate_pair_is_no_crash(tmp_path: Path) -> None:
     judge = build_judge(JudgeConfig.model_validate({"model": "scripted/v", "kind": "reason"}), voter, Prompts())
     arena = Arena(Simultaneous(1), {"p": player}, judge, store, 0, asyncio.Semaphore(2))
     setups = self_play_setups("p", QUESTIONS[:1], Simultaneous(1))
-    first = await arena.play(setups)
+    first = list(await arena.play(setups))
     assert [verdict.reasoning for verdict in first[0].verdicts] == ["Because ?\nAnswer: B"] * 2
-    assert await arena.play(setups) == first
+    assert list(await arena.play(setups)) == first
     store.close()
 
 
 async def test_progress_is_told_of_every_debate(tmp_path: Path) -> None:
     store = Store(tmp_path / "run.sqlite")
-    told: list[Recorded] = []
-    arena = dataclasses.replace(Desk(store, fail="Question 0?").arena(Simultaneous(1)), progress=told.append)
-    found = await arena.play(match_setups("p", "r", QUESTIONS, Simultaneous(1)))
-    assert sorted(item.debate.id for item in told) == sorted(item.debate.id for item in found)
+    setups = match_setups("p", "r", QUESTIONS, Simultaneous(1))
+    for _ in range(2):  # the second time all but those that failed are kept
+        told = itertools.count()
+        arena = dataclasses.replace(
+            Desk(store, fail="Question 0?").arena(Simultaneous(1)), progress=functools.partial(next, told)
+        )
+        await arena.play(setups)
+        assert next(told) == len(setups)
     store.close()
 
 
