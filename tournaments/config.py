@@ -227,7 +227,12 @@ class RejudgeConfig(SessionConfig, RatingConfig):
     keep: bool = Field(
         default=True, description="keep the verdicts that the sources have, each judge's beside the others"
     )
-    limit: int | None = Field(None, ge=1, description="at most so many debates, spread over the stories")
+    limit: int | None = Field(
+        None,
+        ge=1,
+        description="about so many debates, spread over the stories; those on one question by the same players are "
+        "drawn together, so there may be a few more",
+    )
     fold: Fold | None = Field(None, description="only debates on stories of this fold")
     tags: dict[str, str] = Field({}, description="only debates with these tags, such as included_in_paper: true")
 

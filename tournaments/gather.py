@@ -242,12 +242,17 @@ def choose(
 ) -> list[Recorded]:
     """Choose debates at random, the same ones for the same seed in whatever order they come.
 
+    A limit draws groups: all debates of one question between the same two players, or of one consultant. So a debate
+    comes with the one in which the sides are exchanged, and a consultancy with that for the other answer. What is
+    measured over both assignments would be biased by half a group.
+
     Args:
         recorded: What to choose from.
         fold: Only debates on stories of this fold; None for all.
         tags: Only debates with these tags.
-        limit: At most so many debates, one of every story before a second of any. Questions judged without a debate do
-            not count; those of the chosen debates stay.
+        limit: Groups are drawn, one of every story before a second of any, until they have so many debates; the last
+            one is drawn whole, so there can be more by less than that group. Questions judged without a debate do not
+            count; those of the chosen debates stay.
         seed: Chooses the ranking.
 
     Returns:
@@ -271,21 +276,30 @@ def choose(
     spoken = [item for item in kept if not _silent(item)]
     if limit is None or len(spoken) <= limit:
         return kept
-    by_story: dict[str, list[str]] = {}
+    groups: dict[str, dict[str, list[str]]] = {}
     for item in spoken:
-        by_story.setdefault(item.debate.transcript.question.story_id, []).append(item.debate.id)
+        by_group = groups.setdefault(item.debate.transcript.question.story_id, {})
+        by_group.setdefault(_group(item.debate), []).append(item.debate.id)
     lots = [
-        (place, rank(seed, "story", story), name)
-        for story, names in by_story.items()
-        for place, name in enumerate(sorted(names, key=lambda name: rank(seed, "debate", name)))
+        (place, rank(seed, "story", story), by_group[group])
+        for story, by_group in groups.items()
+        for place, group in enumerate(sorted(by_group, key=lambda group: rank(seed, "debates", group)))
     ]
-    chosen = {name for _, _, name in sorted(lots)[:limit]}
+    chosen: set[str] = set()
+    for _, _, ids in sorted(lots):
+        if len(chosen) < limit:
+            chosen.update(ids)
     questions = {item.debate.transcript.question.id for item in spoken if item.debate.id in chosen}
     return [
         item
         for item in kept
         if item.debate.id in chosen or (_silent(item) and item.debate.transcript.question.id in questions)
     ]
+
+
+def _group(debate: Debate) -> str:
+    """What a debate shares with those on its question in which the same players speak, whoever defends which answer."""
+    return join_key(debate.transcript.question.id, *sorted(name or "" for name in debate.players))
 
 
 def _silent(item: Recorded) -> bool:

@@ -192,7 +192,7 @@ def test_a_cast_is_what_the_configuration_says(tmp_path: Path) -> None:
 
 
 def test_a_limit_is_spread_over_stories_and_a_larger_one_adds_to_it() -> None:
-    items = [item(f"{story}{number}", story=story) for story in "abcd" for number in range(5)]
+    items = [item(f"{story}{n}", story=story, players=(f"p{n}", f"r{n}")) for story in "abcd" for n in range(5)]
     silent = Recorded(
         dataclasses.replace(items[0].debate, id="blind", protocol="blind", players=(None, None)), items[0].verdicts
     )
@@ -205,6 +205,21 @@ def test_a_limit_is_spread_over_stories_and_a_larger_one_adds_to_it() -> None:
     assert ids(choose(items, limit=6, seed=4)) != ids(spoken)
     assert choose(items, limit=99) == items
     assert choose(items, fold="debater") == items
+
+
+def test_a_limit_draws_both_assignments_of_a_pair_and_of_a_consultant() -> None:
+    pairs: list[tuple[str | None, str | None]] = [("a", "b"), ("a", "c"), ("b", "c"), ("a", None), ("b", None)]
+    items = [
+        item(f"{story} {at} {turned}", story=story, players=pair[::-1] if turned else pair)
+        for story in "abc"
+        for at, pair in enumerate(pairs)
+        for turned in (False, True)
+    ]
+    for limit in range(1, 30):
+        chosen = choose(items, limit=limit, seed=limit)
+        assert len(chosen) == limit + limit % 2  # a group is two, and the last is whole
+        left = {name.rpartition(" ")[0] for name in ids(chosen)}
+        assert len(left) == len(chosen) / 2
 
 
 def test_tags_choose_and_say_what_there_is() -> None:
