@@ -14,7 +14,7 @@ from debate.errors import DissoiError, ModelAccessError
 from debate.models.base import Messages
 
 T = TypeVar("T")
-Kind = Literal["refused", "limited", "overloaded", "broken"]
+Kind = Literal["refused", "limited", "overloaded", "broken", "stray"]
 
 #: A server that asks to be left alone for longer than this is not waited for, in seconds.
 LONGEST_WAIT_S = 120.0
@@ -37,7 +37,7 @@ class Setback(Exception):  # noqa: N818 - not an error yet: it is retried
 
     Attributes:
         kind: "refused": the server is not there; "limited": it asks for fewer requests; "overloaded": it cannot keep
-            up, or it is broken; "broken": the reply did not come whole.
+            up, or it is broken; "broken": the reply did not come whole; "stray": it was another request's.
         error: What to raise if no other try is left.
         wait_s: How long the server asks to be left alone, in seconds, where it says.
     """
@@ -169,7 +169,7 @@ class Endpoint:
         if setback.kind in {"limited", "overloaded"} and place.cuts == self._cuts:
             self._allowed = max(1.0, self._allowed / 2)
             self._cuts += 1
-        if setback.kind == "limited":
+        if setback.kind in {"limited", "stray"}:
             self.answered()
             return
         self._absent = setback.kind == "refused"
@@ -315,8 +315,8 @@ class Balancer:
 
     def _rest(self, endpoint: Endpoint, setback: Setback, retries: int) -> float:
         """Leave a server alone that asks for it; return for how long one request alone should wait, in seconds."""
-        if setback.kind == "refused":
-            return 0.0  # the whole server is out
+        if setback.kind in {"refused", "stray"}:
+            return 0.0  # the whole server is out, or another connection will do
         delay = setback.wait_s or _delay(retries - 1, _LONGEST_DELAY_S)
         if setback.kind != "limited" and setback.wait_s is None:
             return delay

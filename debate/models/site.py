@@ -128,7 +128,7 @@ class Site:
                     if is_stray is not None and is_stray(response):
                         self._connections.retire(client)
                         stray = ModelError(f"{self.who} sent a reply that it had sent to another request before")
-                        raise Setback("broken", stray)
+                        raise Setback("stray", stray)
                     return response
         except OpenAIError as error:
             # Not chained: the cause holds the request, and with it the key.

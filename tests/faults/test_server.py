@@ -101,7 +101,7 @@ async def hold(
         asyncio.Semaphore(16),
     )
     try:
-        recorded = await arena.play(match_setups("free", "extractive", QUESTIONS, arena.protocol))
+        recorded = list(await arena.play(match_setups("free", "extractive", QUESTIONS, arena.protocol)))
     finally:
         await models.close()
         usage = store.usage()
