@@ -178,7 +178,7 @@ def run_debate(config: RunConfig, invocation: Invocation) -> int:
     plan = plan_for(config, question)
     check_lengths(config, plan)
     if invocation.dry_run:
-        return session.show_plan(plan, notes_for(config, plan))
+        return session.show_plan(plan, notes_for(config, plan), {"debate": [question]})
     with session.open({"debate": [question]}) as run:
         recorded = session.ask(
             run, lambda models: hold(config, question, plan, session=session, run=run, models=models)

@@ -168,7 +168,7 @@ def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
     plan = make_plan(consultancy_field(config, questions))
     check_lengths(config, plan)
     if invocation.dry_run:
-        return session.show_plan(plan, notes_for(config, plan))
+        return session.show_plan(plan, notes_for(config, plan), {"consultancies": questions})
     with session.open({"consultancies": questions}) as run:
         found, held = session.ask(
             run, lambda models: consult(config, questions, plan, session=session, run=run, models=models)

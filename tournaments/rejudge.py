@@ -295,7 +295,7 @@ def run_rejudge(config: RejudgeConfig, invocation: Invocation) -> int:
     plan = make_plan(config, material.recorded, session.prompts)
     notes = [*plan.notes, *material.notes]
     if invocation.dry_run:
-        return session.show_plan(plan, notes)
+        return session.show_plan(plan, notes, {"debates": material.questions})
     with session.open({"debates": material.questions}) as run:
         asked = session.ask(
             run, lambda models: ask_judges(config, material, plan, session=session, run=run, models=models)

@@ -71,8 +71,37 @@ class Session:
         """Time since the session began."""
         return time.monotonic() - self._started
 
-    def show_plan(self, plan: Plan, notes: Sequence[str]) -> int:
-        """Print a plan, as ``--dry-run`` asks; returns the exit code."""
+    def check(self, data: Mapping[str, Sequence[Question]]) -> None:
+        """Hold what must hold of the questions before anything is asked.
+
+        Args:
+            data: The questions by what they are used for.
+
+        Raises:
+            ConfigError: Two questions have one id.
+            FoldError: A story is in two folds, or a judge was trained on one that it would score.
+        """
+        questions = [question for group in data.values() for question in group]
+        check_ids(questions)
+        check_folds(questions)
+        for model in self._config.judge_models:
+            check_judge_unseen(model, questions)
+
+    def show_plan(self, plan: Plan, notes: Sequence[str], data: Mapping[str, Sequence[Question]]) -> int:
+        """Check what a run would check, and print its plan, as ``--dry-run`` asks.
+
+        Args:
+            plan: The plan.
+            notes: What the user must know of it.
+            data: The questions by what they are used for.
+
+        Returns:
+            The exit code.
+
+        Raises:
+            DissoiError: See ``check``.
+        """
+        self.check(data)
         print_table(plan.table())
         cost = plan.cost(self._config.price_table)
         sys.stdout.write(f"Cost: {'unknown (no price given)' if cost is None else f'about ${cost:.2f}'}\n")
@@ -89,16 +118,10 @@ class Session:
             The folder; close it, or use it as a context.
 
         Raises:
-            ConfigError: Two questions have one id.
-            FoldError: A story is in two folds, or a judge was trained on one that it would score.
-            DissoiError: A model, a key or wandb cannot be had, or the folder cannot be made or gone on with.
+            DissoiError: See ``check``; or a model, a key or wandb cannot be had, or the folder cannot be made or resumed.
         """
         config = self._config
-        questions = [question for group in data.values() for question in group]
-        check_ids(questions)
-        check_folds(questions)
-        for model in config.judge_models:
-            check_judge_unseen(model, questions)
+        self.check(data)
         for model in config.models:
             check_access(model)
         check_tracking(config.wandb)

@@ -67,7 +67,7 @@ def run_swiss(config: SwissConfig, invocation: Invocation) -> int:
     plan = make_plan(swiss_field(config, data.cross_play, data.self_play))
     check_lengths(config, plan)
     if invocation.dry_run:
-        return session.show_plan(plan, notes_for(config, plan))
+        return session.show_plan(plan, notes_for(config, plan), data._asdict())
     with session.open(data._asdict()) as run:
         played = session.ask(
             run, lambda models: tournament(config, data, plan, session=session, run=run, models=models)

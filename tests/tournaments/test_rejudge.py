@@ -311,7 +311,26 @@ def test_a_judge_trained_on_the_stories_is_refused(done: Run, tmp_path: Path) ->
     seen = Card.stories_of([load_debates(str(done.folder))[0].debate.transcript.question])
     write_card(tmp_path / "trained", Card(kind="judge", base="hf/base", stories=seen, data="0" * 64))
     flags = ["--judge.model", f"hf/{tmp_path / 'trained'}", "--output", tmp_path / "run"]
-    refused(rejudge(done.folder, *flags), "was trained on 1 of these 5 stories", seen[0].id)
+    for dry in ([], ["--dry-run"]):
+        refused(rejudge(done.folder, *flags, *dry), "was trained on 1 of these 5 stories", seen[0].id)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_story_in_two_folds_is_refused(tmp_path: Path) -> None:
+    question = load("shipped:stories")[0]
+    row = {"question": question.text, "answers": list(question.answers), "gold": question.gold, "story": question.story}
+    folders = []
+    for fold, rounds in (("debater", 1), ("test", 2)):
+        place = tmp_path / fold
+        place.mkdir()
+        (place / "own.jsonl").write_text(json.dumps({**row, "fold": fold}), encoding="utf-8")
+        source = {"source": f"questions:{place / 'own.jsonl'}", "fold": None, "stories": None}
+        protocol = {"kind": "simultaneous", "rounds": rounds}
+        ended = hold(place, players=EXTRACTIVE, self_play=None, protocol=protocol, **source)
+        assert ended.code == 0, ended.err
+        folders.append(place / "run")
+    for dry in ([], ["--dry-run"]):
+        refused(rejudge(*folders, *dry, "--output", tmp_path / "run"), "is in fold debater", "is in fold test")
     assert not (tmp_path / "run").exists()
 
 
