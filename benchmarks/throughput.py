@@ -45,7 +45,7 @@ from debate.report import Column, Report, Table, print_table
 from debate.report.table import Cell
 from debate.transcript import Transcript
 from tournaments.config import SwissConfig
-from tournaments.plan import make_plan, swiss_field
+from tournaments.plan import plan_field, swiss_field
 from tournaments.players import build_player
 from tournaments.questions import read_questions
 from tournaments.session import Session
@@ -169,7 +169,7 @@ def run_ours(questions: int, base_url: str, profile: str | None) -> tuple[float,
     with tempfile.TemporaryDirectory() as folder:
         session = Session("benchmarks.throughput", config, Invocation(output=Path(folder) / "run"))
         data = read_questions(config)
-        plan = make_plan(swiss_field(config, data.cross_play, data.self_play))
+        plan = plan_field(swiss_field(config, data.cross_play, data.self_play))
         with session.open(data._asdict()) as run:
             profiler = cProfile.Profile()
             if profile:

@@ -29,9 +29,9 @@ from tournaments.config import FieldConfig
 from tournaments.field import baseline_arenas, check_lengths, notes_for
 from tournaments.matches import Arena
 from tournaments.plan import Field as PlanField
-from tournaments.plan import Plan, make_plan
+from tournaments.plan import Plan, plan_field
 from tournaments.players import PlayerConfig, build_player
-from tournaments.questions import choose
+from tournaments.questions import choose_questions
 from tournaments.session import Session, check_quality, write_debates
 from tournaments.setups import Setup, baseline_setups
 
@@ -75,7 +75,7 @@ def pick(config: RunConfig) -> Question:
     Raises:
         SourceError: The source has none of this id.
     """
-    questions = choose(config, config.seed)
+    questions = choose_questions(config, config.seed)
     if config.question is None:
         return questions[0]
     found = next((question for question in questions if question.id == config.question), None)
@@ -88,7 +88,7 @@ def pick(config: RunConfig) -> Question:
 def plan_for(config: RunConfig, question: Question) -> Plan:
     """Plan the debate."""
     seatings = len(build_protocol(config.protocol).seatings(question))
-    return make_plan(PlanField(config, [question], (), seatings, 0, speeches=seatings, sides=1.0))
+    return plan_field(PlanField(config, [question], (), seatings, 0, speeches=seatings, sides=1.0))
 
 
 def open_arena(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from debate.command import Command, Invocation
 from debate.errors import DissoiError
-from debate.metrics.persuasion import win_rate
+from debate.metrics.persuasion import consultant_win_rate
 from debate.metrics.speeches import SpeechFigures, figures_by_player
 from debate.models.load import Models
 from debate.progress import Progress
@@ -21,9 +21,9 @@ from debate.together import together
 from tournaments.config import ConsultancyConfig
 from tournaments.field import baseline_arenas, build_arena, check_lengths, notes_for
 from tournaments.held import Held
-from tournaments.metrics import gap_figure, judging, rate_figures
-from tournaments.plan import Plan, consultancy_field, make_plan
-from tournaments.questions import choose
+from tournaments.metrics import gap_figure, judge_figures, rate_figures
+from tournaments.plan import Plan, consultancy_field, plan_field
+from tournaments.questions import choose_questions
 from tournaments.session import Session, why_unrated, write_debates
 from tournaments.setups import baseline_setups, consultancy_setups
 from tournaments.tables import cost_table, few_note, judge_table
@@ -53,7 +53,7 @@ class Consulted:
     @property
     def order(self) -> list[str]:
         """Consultants by win rate, best first; those without one come last."""
-        rates = {name: win_rate(items, soft=self.soft) for name, items in self.by_player.items()}
+        rates = {name: consultant_win_rate(items, soft=self.soft) for name, items in self.by_player.items()}
         values = {name: -1.0 if rate is None else rate.both.value for name, rate in rates.items()}
         return sorted(values, key=lambda name: -values[name])
 
@@ -62,7 +62,7 @@ def win_table(found: Consulted) -> Table:
     """Consultants by win rate, best first."""
     rows: list[list[Cell]] = []
     for place, name in enumerate(found.order, 1):
-        rate = win_rate(found.by_player[name], soft=found.soft)
+        rate = consultant_win_rate(found.by_player[name], soft=found.soft)
         speeches = found.spoken.get(name)
         rows.append(
             [
@@ -99,7 +99,7 @@ def win_table(found: Consulted) -> Table:
 
 def win_figure(found: Consulted) -> Figure:
     """Win rates with intervals, best first."""
-    rates = ((name, win_rate(found.by_player[name], soft=found.soft)) for name in found.order)
+    rates = ((name, consultant_win_rate(found.by_player[name], soft=found.soft)) for name in found.order)
     shown = [Dot(name, rate.both.value, rate.both.low, rate.both.high, "") for name, rate in rates if rate is not None]
     return dots("Win rate", shown, axis_title="share of verdicts, 95 % interval")
 
@@ -122,15 +122,15 @@ def metrics(found: Consulted, judge: str) -> dict[str, object]:
     for name in found.order:
         own = found.by_player[name]
         players[name] = {
-            **rate_figures(win_rate(own, soft=found.soft)),
-            **judging(own),
+            **rate_figures(consultant_win_rate(own, soft=found.soft)),
+            **judge_figures(own),
             **gap_figure(own, found.baselines),
         }
     return {
         "judge": judge,
         "players": players,
-        "consultancies": {**judging(found.consultancies), **gap_figure(found.consultancies, found.baselines)},
-        **{name: judging(items) for name, items in found.baselines.items()},
+        "consultancies": {**judge_figures(found.consultancies), **gap_figure(found.consultancies, found.baselines)},
+        **{name: judge_figures(items) for name, items in found.baselines.items()},
     }
 
 
@@ -164,8 +164,8 @@ async def consult(
 def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
     session = Session("tournaments.consultancy", config, invocation)
-    questions = choose(config, config.seed)
-    plan = make_plan(consultancy_field(config, questions))
+    questions = choose_questions(config, config.seed)
+    plan = plan_field(consultancy_field(config, questions))
     check_lengths(config, plan)
     if invocation.dry_run:
         return session.show_plan(plan, notes_for(config, plan), {"consultancies": questions})

@@ -232,7 +232,7 @@ def _merged(item: Recorded, verdicts: Iterable[Verdict]) -> Recorded:
     return Recorded(item.debate, (*item.verdicts, *fresh))
 
 
-def choose(
+def choose_debates(
     recorded: Sequence[Recorded],
     *,
     fold: Fold | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from debate.judge_names import PUBLISHED, is_offline
-from debate.metrics.persuasion import win_rate
+from debate.metrics.persuasion import consultant_win_rate
 from debate.protocols.baselines import BASELINES
 from debate.record import Recorded
 from debate.report import Column, Figure, Section, Table
@@ -19,7 +19,7 @@ from tournaments.config import RatingConfig
 from tournaments.gather import SOURCE
 from tournaments.ladder import Standings, elo_figure, ladder_table, matrix_figure, side_table, terms_note
 from tournaments.matches import outcomes
-from tournaments.metrics import Values, gap_figure, judging, metrics, rate_figures
+from tournaments.metrics import Values, gap_figure, judge_figures, metrics, rate_figures
 from tournaments.ratings import Ratings, fit, fit_by_assignment
 from tournaments.tables import judge_table
 
@@ -153,7 +153,7 @@ def consultants_table(recorded: Sequence[Recorded], *, soft: bool) -> Table | No
         groups |= {f"consultant {name}": items for name, items in by_name.items()}
     rows: list[list[Cell]] = []
     for name, items in groups.items():
-        rate = win_rate(items, soft=soft)
+        rate = consultant_win_rate(items, soft=soft)
         rows.append([name, len(items), *((None,) * 3 if rate is None else (rate.both, rate.right, rate.wrong))])
     columns = (
         Column("consultancies"),
@@ -239,14 +239,14 @@ def judged_metrics(judges: Sequence[Judged], *, soft: bool) -> Values:
         by_name[one.judge] = {
             **({"judge": one.judge} if one.standings is None else metrics(one.standings)),
             "groups": {
-                name: {**judging(items), **gap_figure(items, one.baselines), **_rate(items, soft=soft)}
+                name: {**judge_figures(items), **gap_figure(items, one.baselines), **_rate(items, soft=soft)}
                 for name, items in groups_of(one.spoken).items()
             },
             "consultants": {
                 name: {"consultancies": len(items), **_rate(items, soft=soft)}
                 for name, items in _consultants(_lonely(one.spoken)).items()
             },
-            **{name: judging(items) for name, items in one.baselines.items()},
+            **{name: judge_figures(items) for name, items in one.baselines.items()},
             **_rate(one.spoken, soft=soft),
         }
     spoken, ratings = _compared(judges)
@@ -254,7 +254,7 @@ def judged_metrics(judges: Sequence[Judged], *, soft: bool) -> Values:
 
 
 def _rate(recorded: Sequence[Recorded], *, soft: bool) -> Values:
-    return rate_figures(win_rate(recorded, soft=soft))
+    return rate_figures(consultant_win_rate(recorded, soft=soft))
 
 
 def _compared(judges: Sequence[Judged]) -> tuple[dict[str, list[Recorded]], dict[str, Ratings]]:

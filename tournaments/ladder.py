@@ -63,7 +63,7 @@ class Standings:
         return sorted(self.ratings.players, key=lambda name: (-self.ratings.players[name].elo, name))
 
 
-def win_rate(outcomes: Iterable[Outcome], player: str, *, right: bool | None = None) -> Interval | None:
+def player_score(outcomes: Iterable[Outcome], player: str, *, right: bool | None = None) -> Interval | None:
     """Mean score of a player, with an interval robust by story.
 
     Args:
@@ -155,8 +155,8 @@ def side_table(standings: Standings) -> Table | None:
             name,
             _elo_cell(right[name]) if name in right else None,
             _elo_cell(wrong[name]) if name in wrong else None,
-            win_rate(outcomes.get(name, ()), name, right=True),
-            win_rate(outcomes.get(name, ()), name, right=False),
+            player_score(outcomes.get(name, ()), name, right=True),
+            player_score(outcomes.get(name, ()), name, right=False),
         ]
         for name in standings.order
     ]

@@ -10,7 +10,7 @@ from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval
 from debate.metrics.persuasion import WinRate
 from debate.record import Recorded
-from tournaments.ladder import Standings, win_rate
+from tournaments.ladder import Standings, player_score
 from tournaments.ratings import Outcome, Rating
 from tournaments.tables import gap_of
 
@@ -27,9 +27,9 @@ def metrics(standings: Standings) -> Values:
         "stories": standings.ratings.clusters,
         "few_clusters": standings.ratings.few_clusters,
         "outcomes": standings.ratings.outcomes,
-        "cross_play": {**judging(standings.cross_play), **gap_figure(standings.cross_play, standings.baselines)},
-        "self_play": {**judging(own), **gap_figure(own, standings.baselines)},
-        **{name: judging(items) for name, items in standings.baselines.items()},
+        "cross_play": {**judge_figures(standings.cross_play), **gap_figure(standings.cross_play, standings.baselines)},
+        "self_play": {**judge_figures(own), **gap_figure(own, standings.baselines)},
+        **{name: judge_figures(items) for name, items in standings.baselines.items()},
     }
 
 
@@ -53,8 +53,8 @@ def _player(standings: Standings, name: str, outcomes: Sequence[Outcome]) -> Val
         "matches": standings.matches.get(name, 0),
         "when_right": _rating(right.get(name)),
         "when_wrong": _rating(wrong.get(name)),
-        "win_rate_right": interval(win_rate(outcomes, name, right=True)),
-        "win_rate_wrong": interval(win_rate(outcomes, name, right=False)),
+        "win_rate_right": interval(player_score(outcomes, name, right=True)),
+        "win_rate_wrong": interval(player_score(outcomes, name, right=False)),
         "self_play_accuracy": interval(own.single),
         "self_play_accuracy_combined": interval(own.combined),
     }
@@ -70,7 +70,7 @@ def _rating(rating: Rating | None) -> Values:
     }
 
 
-def judging(recorded: Sequence[Recorded]) -> Values:
+def judge_figures(recorded: Sequence[Recorded]) -> Values:
     """Return what the judge table shows of one judge's verdicts on some debates."""
     bias, found = position_bias(recorded), accuracy(recorded)
     return {

@@ -222,7 +222,7 @@ def consultancy_field(config: ConsultancyConfig, questions: Sequence[Question]) 
     return Field(config, questions, (), debates, 0, speeches=each, sides=2 * len(questions))
 
 
-def make_plan(field: Field) -> Plan:
+def plan_field(field: Field) -> Plan:
     """Count what a field's debates and verdicts will take.
 
     Args:
@@ -373,16 +373,16 @@ def _judging_all(field: Field, reader: Reader) -> Calls:
     """Every debate is judged in both orders, and so is every question that the judge decides without one."""
     judge, questions = field.config.judge, field.all_questions
     frame = reader.judge_frame(roles(field), thinks=thinks(judge), informed=False, longest=False)
-    judged = judging(judge, 2 * (field.debates + field.self_play_debates), frame + _said(field, reader))
+    judged = judging_calls(judge, 2 * (field.debates + field.self_play_debates), frame + _said(field, reader))
     for baseline in field.config.baselines:
         informed = judge_reads_story(baseline)
         story = sum(reader.stories[q.story_id] for q in questions) // len(questions) if informed else 0
         frame = reader.judge_frame((), thinks=thinks(judge), informed=informed, longest=False)
-        judged += judging(judge, 2 * len(questions), frame + story)
+        judged += judging_calls(judge, 2 * len(questions), frame + story)
     return judged
 
 
-def judging(judge: JudgeConfig, verdicts: int, prompt: int) -> Calls:
+def judging_calls(judge: JudgeConfig, verdicts: int, prompt: int) -> Calls:
     """Count the calls of a judge; none for one without a model.
 
     Args:

@@ -25,8 +25,8 @@ def read_questions(config: SwissConfig) -> Data:
         SourceError: A source is wrong or empty.
         ConfigError: Cross-play and self-play share a story.
     """
-    cross = choose(config, config.seed)
-    own = [] if config.self_play is None else choose(config.self_play, config.seed)
+    cross = choose_questions(config, config.seed)
+    own = [] if config.self_play is None else choose_questions(config.self_play, config.seed)
     check_apart({"cross-play": cross, "self_play": own})
     if config.questions == "fresh" and len(cross) < config.tournament_rounds:
         raise ConfigError(
@@ -35,7 +35,7 @@ def read_questions(config: SwissConfig) -> Data:
     return Data(cross, own)
 
 
-def choose(config: QuestionsConfig, seed: int) -> list[Question]:
+def choose_questions(config: QuestionsConfig, seed: int) -> list[Question]:
     """Load and choose questions, each reduced to two answers.
 
     Raises:

@@ -29,10 +29,10 @@ from tournaments.config import RejudgeConfig
 from tournaments.contexts import thinks
 from tournaments.exports import export_by_judge
 from tournaments.field import UNTRAINED
-from tournaments.gather import choose, gather, read_sources
+from tournaments.gather import choose_debates, gather, read_sources
 from tournaments.judged import Judged, by_judge, judged_metrics, sections, speaks
 from tournaments.matches import judge_debate
-from tournaments.plan import Calls, Plan, judging
+from tournaments.plan import Calls, Plan, judging_calls
 from tournaments.session import Session, why_unrated, write_debates
 from tournaments.tables import cost_table
 
@@ -92,7 +92,7 @@ def read_material(config: RejudgeConfig, resume: Path | None) -> Material:
             kept,
         )
     gathered = gather(read_sources(config.sources))
-    chosen = choose(gathered.recorded, fold=config.fold, tags=config.tags, limit=config.limit, seed=config.seed)
+    chosen = choose_debates(gathered.recorded, fold=config.fold, tags=config.tags, limit=config.limit, seed=config.seed)
     if not config.keep:
         chosen = [Recorded(item.debate, ()) for item in chosen]
     notes = list(gathered.notes)
@@ -103,7 +103,7 @@ def read_material(config: RejudgeConfig, resume: Path | None) -> Material:
     return Material(chosen, Kept(Cast(gathered.cast.players, known), judges, notes))
 
 
-def make_plan(config: RejudgeConfig, recorded: Sequence[Recorded], prompts: Prompts) -> Plan:
+def plan_rejudge(config: RejudgeConfig, recorded: Sequence[Recorded], prompts: Prompts) -> Plan:
     """Count what the judges will take, by the prompts that they will read; verdicts that came along are not asked for.
 
     Args:
@@ -127,7 +127,7 @@ def make_plan(config: RejudgeConfig, recorded: Sequence[Recorded], prompts: Prom
         held = sum(verdict.judge == judge.label for item in recorded for verdict in item.verdicts)
         prompt = sum(lengths[key]) // len(recorded)
         label = judge.model.label
-        calls[label] = calls.get(label, Calls()) + judging(judge, 2 * len(recorded) - held, prompt)
+        calls[label] = calls.get(label, Calls()) + judging_calls(judge, 2 * len(recorded) - held, prompt)
         notes += _notes(judge, judge.model, counter, lengths[key])
     silent = sum(not speaks(item) for item in recorded)
     return Plan(len(recorded) - silent, 0, silent, calls, {}, {}, tuple(dict.fromkeys(notes)))
@@ -292,7 +292,7 @@ def run_rejudge(config: RejudgeConfig, invocation: Invocation) -> int:
     if not config.all_judges and not by_judge(material.recorded):
         raise DissoiError("no debate of these sources has a verdict to rate by; ask a judge: --judge.model NAME")
     check_not_live([judge.label for judge in config.all_judges], material)
-    plan = make_plan(config, material.recorded, session.prompts)
+    plan = plan_rejudge(config, material.recorded, session.prompts)
     notes = [*plan.notes, *material.notes]
     if invocation.dry_run:
         return session.show_plan(plan, notes, {"debates": material.questions})

@@ -118,7 +118,7 @@ class Session:
             The folder; close it, or use it as a context.
 
         Raises:
-            DissoiError: See ``check``; or a model, a key or wandb cannot be had, or the folder cannot be made or resumed.
+            DissoiError: See ``check``; or a model, a key or wandb cannot be had, or the folder cannot be made.
         """
         config = self._config
         self.check(data)

@@ -17,7 +17,7 @@ from tournaments.exports import export_ratings
 from tournaments.field import build_arena, check_lengths, notes_for
 from tournaments.matches import outcomes
 from tournaments.metrics import metrics
-from tournaments.plan import Plan, make_plan, swiss_field
+from tournaments.plan import Plan, plan_field, swiss_field
 from tournaments.questions import Data, read_questions
 from tournaments.ratings import fit, fit_by_assignment
 from tournaments.rounds import Played, play
@@ -64,7 +64,7 @@ def run_swiss(config: SwissConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
     session = Session("tournaments.swiss", config, invocation)
     data = read_questions(config)
-    plan = make_plan(swiss_field(config, data.cross_play, data.self_play))
+    plan = plan_field(swiss_field(config, data.cross_play, data.self_play))
     check_lengths(config, plan)
     if invocation.dry_run:
         return session.show_plan(plan, notes_for(config, plan), data._asdict())

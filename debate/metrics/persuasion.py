@@ -31,7 +31,7 @@ class WinRate:
     wrong: Interval
 
 
-def win_rate(recorded: Sequence[Recorded], *, soft: bool = False, level: float = 0.95) -> WinRate | None:
+def consultant_win_rate(recorded: Sequence[Recorded], *, soft: bool = False, level: float = 0.95) -> WinRate | None:
     """Measure the win rate over both assignments (Khan et al. 2024), each single verdict a game.
 
     Args:

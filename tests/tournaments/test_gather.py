@@ -19,7 +19,7 @@ from debate.record import Debate, Recorded
 from debate.transcript import Transcript, Turn
 from debate.verdict import Verdict
 from tournaments.cast import CAST, Cast, Member, cast_of
-from tournaments.gather import SOURCE, Source, choose, gather
+from tournaments.gather import SOURCE, Source, choose_debates, gather
 
 ALICE = Member({"kind": "free"})
 
@@ -196,15 +196,15 @@ def test_a_limit_is_spread_over_stories_and_a_larger_one_adds_to_it() -> None:
     silent = Recorded(
         dataclasses.replace(items[0].debate, id="blind", protocol="blind", players=(None, None)), items[0].verdicts
     )
-    small = choose([*items, silent], limit=6, seed=3)
-    large = choose([*reversed(items), silent], limit=11, seed=3)
+    small = choose_debates([*items, silent], limit=6, seed=3)
+    large = choose_debates([*reversed(items), silent], limit=11, seed=3)
     spoken = [one for one in small if one.debate.id != "blind"]
     assert sorted(Counter(one.debate.id[0] for one in spoken).values()) == [1, 1, 2, 2]
     assert "blind" in ids(small)  # a question of the chosen debates
     assert set(ids(small)) < set(ids(large))
-    assert ids(choose(items, limit=6, seed=4)) != ids(spoken)
-    assert choose(items, limit=99) == items
-    assert choose(items, fold="debater") == items
+    assert ids(choose_debates(items, limit=6, seed=4)) != ids(spoken)
+    assert choose_debates(items, limit=99) == items
+    assert choose_debates(items, fold="debater") == items
 
 
 def test_a_limit_draws_both_assignments_of_a_pair_and_of_a_consultant() -> None:
@@ -216,7 +216,7 @@ def test_a_limit_draws_both_assignments_of_a_pair_and_of_a_consultant() -> None:
         for turned in (False, True)
     ]
     for limit in range(1, 30):
-        chosen = choose(items, limit=limit, seed=limit)
+        chosen = choose_debates(items, limit=limit, seed=limit)
         assert len(chosen) == limit + limit % 2  # a group is two, and the last is whole
         left = {name.rpartition(" ")[0] for name in ids(chosen)}
         assert len(left) == len(chosen) / 2
@@ -224,8 +224,8 @@ def test_a_limit_draws_both_assignments_of_a_pair_and_of_a_consultant() -> None:
 
 def test_tags_choose_and_say_what_there_is() -> None:
     items = [item("1", tags={"setting": "human debate"}), item("2", tags={"setting": "AI debate"}), item("3")]
-    assert ids(choose(items, tags={"setting": "AI debate"})) == ["2"]
+    assert ids(choose_debates(items, tags={"setting": "AI debate"})) == ["2"]
     with pytest.raises(SourceError, match="value 'x'; its values are: AI debate, human debate, none"):
-        choose(items, tags={"setting": "x"})
+        choose_debates(items, tags={"setting": "x"})
     with pytest.raises(SourceError, match="none of the 3 debates is on a story of fold 'test'; folds are debater"):
-        choose(items, fold="test")
+        choose_debates(items, fold="test")
