@@ -135,21 +135,6 @@ def _is_record(tree: object) -> bool:
     return CARD == RECORD and isinstance(tree, dict) and set(tree) == {"source", "sha256"}
 
 
-def card_of(config: ModelConfig) -> Card | None:
-    """Return the card of a configured model: its adapter's, else that of its own folder.
-
-    Args:
-        config: The model; nothing is loaded or downloaded.
-
-    Returns:
-        The card, or None for a model that has none, such as one behind a server.
-
-    Raises:
-        ConfigError: The card is malformed.
-    """
-    return next(iter(_cards(config)), None)
-
-
 def _cards(config: ModelConfig) -> list[Card]:
     """Return all cards that a model has: an adapter may lie on a base that was itself trained here."""
     folders = [] if config.adapter is None else [Path(config.adapter)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from debate.card import CARD, Card, card_of, check_judge_unseen, check_unseen, read_card, write_card
+from debate.card import CARD, Card, check_judge_unseen, check_unseen, read_card, write_card
 from debate.errors import ConfigError, FoldError, StoreError
 from debate.fingerprint import VALUES, fingerprint
 from debate.models.load import EMBEDDED, ModelConfig
@@ -125,15 +125,19 @@ def test_cards_are_found_where_the_weights_are(tmp_path: Path) -> None:
     base.mkdir()
     adapter.mkdir()
     model = ModelConfig(name=f"hf/{base}", adapter=str(adapter))
-    assert card_of(model) is None
     check_judge_unseen(model, [question("one", ONE)])
     write_card(base, card(question("one", ONE)))
-    assert card_of(model) == card(question("one", ONE))  # the adapter has none
+    with pytest.raises(FoldError, match="trained on 1 of"):  # the adapter has none
+        check_judge_unseen(model, [question("one", ONE)])
+    with pytest.raises(FoldError, match="trained on 1 of"):
+        check_judge_unseen(ModelConfig(name=f"hf/{base}"), [question("one", ONE)])
     write_card(adapter, card(question("two", TWO)))
-    assert card_of(model) == card_of(ModelConfig(name=EMBEDDED, adapter=str(adapter))) == card(question("two", TWO))
-    assert card_of(ModelConfig(name=f"hf/{base}")) == card(question("one", ONE))
+    with pytest.raises(FoldError, match="trained on 1 of .*'two'"):
+        check_judge_unseen(
+            ModelConfig(name=EMBEDDED, adapter=str(adapter)), [question("one", ONE), question("two", TWO)]
+        )
     for name in (EMBEDDED, "openai/one", "hf/some/model"):
-        assert card_of(ModelConfig(name=name)) is None
+        check_judge_unseen(ModelConfig(name=name), [question("one", ONE), question("two", TWO)])
     # What either was trained on, the two together recall.
     check_judge_unseen(model, [question("three", THREE)])
     for story_id, story in (("one", ONE), ("two", TWO)):
