@@ -89,7 +89,6 @@ class Plain:
 
         folder = str(ensure_embedded())
         self._model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
-        self._model.eval()
         self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self._threads = threads or torch.get_num_threads()
 
