@@ -132,7 +132,7 @@ def test_cards_are_found_where_the_weights_are(tmp_path: Path) -> None:
     with pytest.raises(FoldError, match="trained on 1 of"):
         check_judge_unseen(ModelConfig(name=f"hf/{base}"), [question("one", ONE)])
     write_card(adapter, card(question("two", TWO)))
-    with pytest.raises(FoldError, match="trained on 1 of .*'two'"):
+    with pytest.raises(FoldError, match=r"trained on 1 of .*'two'"):
         check_judge_unseen(
             ModelConfig(name=EMBEDDED, adapter=str(adapter)), [question("one", ONE), question("two", TWO)]
         )

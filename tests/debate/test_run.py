@@ -56,6 +56,9 @@ def test_speeches_then_verdicts_then_the_right_answer(tmp_path: Path) -> None:
     assert [line.split()[0] for line in headings] == ["Round"] * 4 + ["Verdict"] * 2 + ["Both", "The"]
     assert {line.partition(" for: ")[2] for line in headings[:4]} == set(question["answers"])
     assert lines[-2:] == [f"{RIGHT}{question['answers'][question['gold']]}", f"Kept in {tmp_path / 'run'}"]
+    # As docs/run.md says: the debate, and no figures.
+    left = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith("run.sqlite")}
+    assert left == {"config.yaml", "models.json", "debates.jsonl"}
     # Both verdicts as they are kept, and what is said with the marks that the judge sees.
     for verdict in item["verdicts"]:
         for text, share in zip(question["answers"], verdict["probabilities"], strict=True):
