@@ -222,11 +222,16 @@ async def test_an_invalid_reply_counts_only_where_there_is_no_other() -> None:
     assert await preference.log_odds(view_of(), [candidate("mine")], DRAW) == pytest.approx([-math.log(9)])
 
 
-@pytest.mark.parametrize(("unparsed", "expected"), [(1, math.log(9)), (2, None), (3, None)])
-async def test_a_score_rests_on_more_than_half_of_the_replies(unparsed: int, expected: float | None) -> None:
-    opponent = Words(["0", "1", "2"], "other")
+@pytest.mark.parametrize(
+    ("replies", "unparsed", "expected"),
+    [(3, 1, math.log(9)), (3, 2, None), (3, 3, None), (2, 1, None), (4, 1, math.log(9)), (4, 2, None)],
+)
+async def test_a_score_rests_on_more_than_half_of_the_replies(
+    replies: int, unparsed: int, expected: float | None
+) -> None:
+    opponent = Words(["0", "1", "2", "3"], "other")
     judge = Formula(lambda view: None if int(view.turns[1].text) < unparsed else 0.9)
-    preference = JudgePreference(judge, orders="single", sampled=Sampled(3)).facing(opponent)
+    preference = JudgePreference(judge, orders="single", sampled=Sampled(replies)).facing(opponent)
     (value,) = await preference.log_odds(view_of(), [candidate("mine")], DRAW)
     assert value == (expected if expected is None else pytest.approx(expected))
 

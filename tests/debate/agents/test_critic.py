@@ -82,8 +82,8 @@ def chooser(favourite: str, *, mass: float = 1.0, letter: float = 0.0, asked: li
 async def test_the_most_helpful_critique_is_picked_wherever_it_stands(place: int) -> None:
     critiques = ["dull"] * place + ["sharp"] + ["dull"] * (2 - place)
     asked: list[str] = []
-    # A liking for the first letter that is as strong as that for the critique changes nothing.
-    picked = await chooser("sharp", letter=0.8, asked=asked).choose(INTERACTIVE, SPEECH, critiques, Draw())
+    # A liking for the first letter that is stronger than that for the critique changes nothing.
+    picked = await chooser("sharp", letter=1.2, asked=asked).choose(INTERACTIVE, SPEECH, critiques, Draw())
     assert picked == place
     assert len(asked) == 2
     for prompt in asked:
