@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from debate.errors import ConfigError, FoldError
-from debate.fingerprint import StoryFinder
+from debate.fingerprint import StoryFinder, fingerprint
 from debate.question import Fold, Question
 
 # Of 100 published articles, how many go to each fold.
@@ -99,11 +99,15 @@ def check_folds(questions: Sequence[Question]) -> None:
     Raises:
         FoldError: A story is in two folds; the message names both, with their sources.
     """
+    placed = [question for question in questions if question.fold is not None]
+    if len({question.fold for question in placed}) < 2:
+        return
     finder = StoryFinder()
     by_id: dict[str, Question] = {}
     kept: list[Question] = []
-    for question in by_story(question for question in questions if question.fold is not None):
-        found = finder.find(question.story or "")
+    for question in by_story(placed):
+        mark = fingerprint(question.story or "")
+        found = finder.find(mark)
         same = (by_id.get(question.story_id), None if found is None else kept[int(found)])
         for other in same:
             if other is not None and other.fold != question.fold:
@@ -112,6 +116,6 @@ def check_folds(questions: Sequence[Question]) -> None:
                     f"{question.story_id!r} of {question.source!r} too, which is in fold {question.fold}; a story "
                     "belongs to one fold, so leave it out of one of the sources or give it the same fold in both"
                 )
-        finder.add(str(len(kept)), question.story or "")
+        finder.add(str(len(kept)), mark)
         by_id.setdefault(question.story_id, question)
         kept.append(question)

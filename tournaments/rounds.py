@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from debate.together import together
 from tournaments.config import SwissConfig
 from tournaments.field import baseline_arenas
 from tournaments.held import Held
-from tournaments.matches import Arena, OutcomeKind, mean_scores, outcomes
+from tournaments.matches import Arena, OutcomeKind, outcomes
 from tournaments.pairing import Pairing, pair_round, round_robin
 from tournaments.questions import Data
 from tournaments.setups import Setup, baseline_setups, match_setups, self_play_setups
@@ -40,9 +42,30 @@ class Played:
         return sum((*self.self_play.values(), *self.baselines.values()), start=self.cross_play)
 
 
-def standings(names: Iterable[str], recorded: Iterable[Recorded], kind: OutcomeKind) -> dict[str, float]:
-    """Order a field for the next round: by mean score, and half a point for who has no outcome yet."""
-    return dict.fromkeys(names, 0.5) | mean_scores(outcomes(recorded, kind))
+class Tally:
+    """Orders a field for the next round: by mean score, and half a point for who has no outcome yet.
+
+    Args:
+        names: The players.
+        kind: What a verdict is worth.
+    """
+
+    def __init__(self, names: Iterable[str], kind: OutcomeKind) -> None:
+        self._points = {name: array("d") for name in names}
+        self._kind = kind
+
+    def add(self, recorded: Iterable[Recorded]) -> None:
+        """Count judged debates."""
+        for row in outcomes(recorded, self._kind):
+            self._points[row.player_a].append(row.score_a)
+            self._points[row.player_b].append(1 - row.score_a)
+
+    def means(self) -> dict[str, float]:
+        """Return each player's mean score.
+
+        A mean, not a sum: a bye, a failed debate or an unparsed verdict is no outcome, and lifts and sinks nobody.
+        """
+        return {name: math.fsum(points) / len(points) if points else 0.5 for name, points in self._points.items()}
 
 
 async def play(config: SwissConfig, data: Data, arena: Arena) -> Played:
@@ -78,14 +101,16 @@ async def _play_rounds(config: SwissConfig, data: Data, arena: Arena, played: Pl
     met: Counter[frozenset[str]] = Counter()
     byes: set[str] = set()
     setups: list[Setup] = []
+    tally, uncounted = Tally(names, config.outcome), Held(arena.store, arena.judge.name)
     for number in range(rounds):
         pairings = _kept(arena.store, number)
         if pairings is None:
             if schedule:
                 pairings = schedule[number]
             else:
-                table = standings(names, played.cross_play.turnless(), config.outcome)
-                pairings = pair_round(table, set(met), byes, config.seed * 1009 + number)
+                tally.add(uncounted.turnless())
+                uncounted = dataclasses.replace(uncounted, parts=())
+                pairings = pair_round(tally.means(), set(met), byes, config.seed * 1009 + number)
             await _keep(arena.store, number, pairings)
         questions = data.cross_play[number::rounds] if config.questions == "fresh" else data.cross_play
         setups += _round_setups(pairings, questions, met, config, arena.protocol)
@@ -97,7 +122,9 @@ async def _play_rounds(config: SwissConfig, data: Data, arena: Arena, played: Pl
             played.matches.update((pairing.player_a, pairing.player_b))
         # The rounds of a round robin are known beforehand, so all are played at once.
         if schedule is None or number == rounds - 1:
-            played.cross_play += await arena.play(setups)
+            held = await arena.play(setups)
+            played.cross_play += held
+            uncounted += held
             setups = []
 
 

@@ -14,7 +14,7 @@ from debate.transcript import Transcript
 from debate.verdict import Verdict
 from tests.runs import SCRIPTS, debates, swiss, tournament, write
 from tests.scripts import DOWN
-from tournaments.rounds import standings
+from tournaments.rounds import Tally
 
 TWELVE = [{"name": f"p{index:02d}", "model": f"{SCRIPTS}:{'flaky' if index % 2 else 'debater'}"} for index in range(12)]
 
@@ -77,7 +77,10 @@ def test_byes_failures_and_unparsed_verdicts_neither_lift_nor_sink() -> None:
     whole = [judged(("winner", "loser"), 0.9, 0.9), judged(("winner", "loser"), 0.8, 0.2)]
     half = [judged(("a", "b"), 0.9, None), judged(("a", "b"))]  # one verdict lost, one debate failed
     names = ["winner", "loser", "a", "b", "resting"]
-    assert standings(names, [*whole, *half], "hard") == {
+    tally = Tally(names, "hard")
+    for item in (*whole, *half):
+        tally.add([item])
+    assert tally.means() == {
         "winner": 0.75,
         "loser": 0.25,
         "a": 1.0,
