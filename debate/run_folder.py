@@ -192,12 +192,12 @@ def read_models(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _changed_inputs(old: Tree, new: Tree) -> list[str]:
-    """Name data and templates that differ; a template that the run did not know cannot have changed it."""
-    prompts = old.get("prompts") or {}
+    """Name data and templates that differ; what the run did not write down cannot be compared."""
+    data, prompts = old.get("data") or {}, old.get("prompts") or {}
     return differences(
-        {"data": old.get("data"), "prompts": prompts, "extensions": old.get("extensions") or {}},
+        {"data": data, "prompts": prompts, "extensions": old.get("extensions") or {}},
         {
-            "data": new["data"],
+            "data": {name: digest for name, digest in new["data"].items() if name in data},
             "prompts": {name: digest for name, digest in new["prompts"].items() if name in prompts},
             "extensions": new.get("extensions") or {},
         },

@@ -69,11 +69,14 @@ class Kept:
         cast: Who took part in them.
         judges: Whose verdicts came with them, in order.
         notes: What a reader must know of how they were brought together.
+        verdicts: How many verdicts came with them: so many of the store's are theirs, the first; None where that was
+            not written down.
     """
 
     cast: Cast
     judges: Sequence[str] = ()
     notes: Sequence[str] = ()
+    verdicts: int | None = None
 
 
 _KEPT = TypeAdapter(Kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from debate.protocols import judge_reads_story
 from debate.question import Question
 from debate.record import Recorded, join_key, to_json, verdict_key
 from debate.report import Report, Section
-from debate.run_folder import RunFolder
+from debate.run_folder import STORE, RunFolder
 from debate.sources import load_debates
 from debate.store import Store
 from debate.together import together
@@ -83,14 +84,7 @@ def read_material(config: RejudgeConfig, resume: Path | None) -> Material:
         raise ConfigError("no sources; name run folders, or nyu:FILE, as arguments (see --help)")
     kept = None if resume is None else read_kept(resume)
     if resume is not None and kept is not None:
-        came = set(kept.judges)
-        return Material(
-            [
-                Recorded(item.debate, tuple(verdict for verdict in item.verdicts if verdict.judge in came))
-                for item in load_debates(str(resume))
-            ],
-            kept,
-        )
+        return Material(_copies(resume, kept), kept)
     gathered = gather(read_sources(config.sources))
     chosen = choose_debates(gathered.recorded, fold=config.fold, tags=config.tags, limit=config.limit, seed=config.seed)
     if not config.keep:
@@ -100,7 +94,22 @@ def read_material(config: RejudgeConfig, resume: Path | None) -> Material:
         notes.append(f"{len(chosen)} of {len(gathered.recorded)} debates were chosen.")
     judges = list(dict.fromkeys(verdict.judge for item in chosen for verdict in item.verdicts))
     known = {name: member for name, member in gathered.cast.judges.items() if name in judges}
-    return Material(chosen, Kept(Cast(gathered.cast.players, known), judges, notes))
+    verdicts = len({_key(item, verdict) for item in chosen for verdict in item.verdicts})
+    return Material(chosen, Kept(Cast(gathered.cast.players, known), judges, notes, verdicts))
+
+
+def _copies(folder: Path, kept: Kept) -> list[Recorded]:
+    """The debates that a run has copied, with the verdicts that came with them and not those it has asked for since."""
+    recorded = load_debates(str(folder))
+    if kept.verdicts is None:
+        came = set(kept.judges)
+        return [Recorded(item.debate, tuple(one for one in item.verdicts if one.judge in came)) for item in recorded]
+    store = Store(folder / STORE, readonly=True)
+    try:
+        keys = {key for key, _ in itertools.islice(store.rows("verdicts"), kept.verdicts)}
+    finally:
+        store.close()
+    return [Recorded(item.debate, tuple(one for one in item.verdicts if _key(item, one) in keys)) for item in recorded]
 
 
 def plan_rejudge(config: RejudgeConfig, recorded: Sequence[Recorded], prompts: Prompts) -> Plan:
@@ -296,7 +305,7 @@ def run_rejudge(config: RejudgeConfig, invocation: Invocation) -> int:
     notes = [*plan.notes, *material.notes]
     if invocation.dry_run:
         return session.show_plan(plan, notes, {"debates": material.questions})
-    with session.open({"debates": material.questions}) as run:
+    with session.open({"debates": material.questions}, material.recorded) as run:
         asked = session.ask(
             run, lambda models: ask_judges(config, material, plan, session=session, run=run, models=models)
         )

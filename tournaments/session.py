@@ -108,11 +108,13 @@ class Session:
         _write_notes(notes)
         return 0
 
-    def open(self, data: Mapping[str, Sequence[Question]]) -> RunFolder:
+    def open(self, data: Mapping[str, Sequence[Question]], recorded: Sequence[Recorded] | None = None) -> RunFolder:
         """Open the run folder, new or resumed.
 
         Args:
             data: The questions by what they are used for.
+            recorded: The debates that are judged again, with the verdicts that came with them; None where debates are
+                held.
 
         Returns:
             The folder; close it, or use it as a context.
@@ -125,7 +127,7 @@ class Session:
         for model in config.models:
             check_access(model)
         check_tracking(config.wandb)
-        origin = provenance(data, self.prompts.digests, extension_digests(config.kinds))
+        origin = provenance(data, self.prompts.digests, extension_digests(config.kinds), recorded)
         if self._invocation.resume is not None:
             run = RunFolder.resume(self._invocation.resume, config, origin)
         else:

@@ -506,6 +506,52 @@ def test_a_budget_stops_and_a_larger_one_goes_on_without_the_source(done: Run, j
     refused(rejudge("--resume", tmp_path / "run", "--seed", 2), "seed: 1 -> 2")
 
 
+def origin(folder: Path) -> dict[str, str]:
+    """The hashes of what a run was made from."""
+    data: dict[str, str] = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))["provenance"]["data"]
+    return data
+
+
+def test_a_run_says_by_hash_what_it_judged_and_goes_on_with_nothing_else(done: Run, tmp_path: Path) -> None:
+    # Three debates have lost a verdict of a judge that is asked again.
+    source, other, moved = tmp_path / "source", tmp_path / "other", tmp_path / "elsewhere" / "source"
+    shutil.copytree(done.folder, source)
+    connection = sqlite3.connect(source / "run.sqlite")
+    connection.execute("DELETE FROM verdicts WHERE key IN (SELECT key FROM verdicts LIMIT 3)")
+    connection.commit()
+    connection.close()
+    shutil.copytree(source, moved)
+    shutil.copytree(source, other)
+    connection = sqlite3.connect(other / "run.sqlite")
+    key, payload = connection.execute("SELECT key, payload FROM debates LIMIT 1").fetchone()
+    debate = json.loads(payload)
+    debate["transcript"]["turns"][0]["argument"]["spans"][0] = "Something else."
+    connection.execute("UPDATE debates SET payload = ? WHERE key = ?", (json.dumps(debate), key))
+    connection.commit()
+    connection.close()
+    found = {}
+    for name, place in (("whole", done.folder), ("source", source), ("other", other), ("moved", moved)):
+        ended = rejudge(place, "--judge.model", f"{SCRIPTS}:judge", "--output", tmp_path / f"from-{name}")
+        assert ended.code == 0, ended.err
+        found[name] = origin(tmp_path / f"from-{name}")
+    assert len({digests["debates"] for digests in found.values()}) == 1  # all on the same questions
+    assert len({digests["recorded"] for digests in found.values()}) == 3
+    assert found["source"] == found["moved"]
+    # A run that was stopped within its judge's verdicts knows which of them came with the debates.
+    flags = [source, "--judge.model", f"{SCRIPTS}:judge", "--output", tmp_path / "run"]
+    assert rejudge(*flags, "--concurrency", 1, "--budget.max_calls", 1).code == 2
+    for _ in range(2):
+        resumed = rejudge("--resume", tmp_path / "run", "--budget.max_calls", 10)
+        assert resumed.code == 0, resumed.err
+    assert debates(tmp_path / "run") == debates(tmp_path / "from-source")
+    # Its own copies are what it judged; one that was changed is found.
+    connection = sqlite3.connect(tmp_path / "run" / "run.sqlite")
+    connection.execute("UPDATE debates SET payload = ? WHERE key = ?", (json.dumps(debate), key))
+    connection.commit()
+    connection.close()
+    refused(rejudge("--resume", tmp_path / "run"), "data.recorded")
+
+
 @pytest.mark.faults
 def test_killed_again_and_again_it_ends_as_if_never_stopped(done: Run, tmp_path: Path) -> None:
     config = {
@@ -588,6 +634,7 @@ def test_all_published_verdicts_are_kept(published: Run, check_data: Path, tmp_p
     for item in kept:
         assert known(item) < known(mine[item.debate.id])  # those of the new judge are there too
         assert mine[item.debate.id].final == item.final
+    assert rejudge("--resume", published.folder).code == 0  # its copies are what it judged
     ended = rejudge(published.folder, "--limit", 6, *JUDGE, "--judge.name", "again", "--output", tmp_path / "run")
     assert ended.code == 0, ended.err
     assert list(metrics(tmp_path / "run")["judges"]) == ["as published", LETTER, "again"]
