@@ -276,6 +276,17 @@ def choose_debates(
     spoken = [item for item in kept if not _silent(item)]
     if limit is None or len(spoken) <= limit:
         return kept
+    chosen = _draw(spoken, limit, seed)
+    questions = {item.debate.transcript.question.id for item in spoken if item.debate.id in chosen}
+    return [
+        item
+        for item in kept
+        if item.debate.id in chosen or (_silent(item) and item.debate.transcript.question.id in questions)
+    ]
+
+
+def _draw(spoken: Sequence[Recorded], limit: int, seed: int) -> set[str]:
+    """The ids of the debates of the groups drawn, see ``choose_debates``."""
     groups: dict[str, dict[str, list[str]]] = {}
     for item in spoken:
         by_group = groups.setdefault(item.debate.transcript.question.story_id, {})
@@ -289,12 +300,7 @@ def choose_debates(
     for _, _, ids in sorted(lots):
         if len(chosen) < limit:
             chosen.update(ids)
-    questions = {item.debate.transcript.question.id for item in spoken if item.debate.id in chosen}
-    return [
-        item
-        for item in kept
-        if item.debate.id in chosen or (_silent(item) and item.debate.transcript.question.id in questions)
-    ]
+    return chosen
 
 
 def _group(debate: Debate) -> str:
