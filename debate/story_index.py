@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,15 +58,17 @@ class StoryIndex:
         story: The story.
         folded: Its folded tokens, a space before, between and after them.
         offsets: Where each token starts in ``folded``.
-        spans: Where each token stands in the story (half-open character offsets).
-        edges: Whether a quote may start at token i, or end before it; one longer than the tokens.
+        starts: Where each token starts in the story.
+        ends: Where it ends there.
+        edges: Whether a quote may start at token i, or end before it, 1 or 0; one longer than the tokens.
     """
 
     story: str
     folded: str
-    offsets: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
-    edges: tuple[bool, ...]
+    offsets: array[int]
+    starts: array[int]
+    ends: array[int]
+    edges: bytes
 
     def find(self, tokens: list[str]) -> tuple[int, int] | None:
         """Find the first run of whole tokens that equals a quote.
@@ -80,7 +83,7 @@ class StoryIndex:
         if not hits:
             return None
         first = min(hits)
-        return self.spans[first][0], self.spans[first + len(tokens) - 1][1]
+        return self.starts[first], self.ends[first + len(tokens) - 1]
 
     def _find_exact(self, run: str, count: int) -> int | None:
         at = self.folded.find(run)
@@ -119,13 +122,14 @@ class StoryIndex:
             first -= 1
         while not self.edges[last + 1]:
             last += 1
-        return splice(self.story, (self.spans[first][0], self.spans[last][1])), float(found.score)
+        return splice(self.story, (self.starts[first], self.ends[last])), float(found.score)
 
     def _end(self, token: int) -> int:
         return self.offsets[token + 1] - 1 if token + 1 < len(self.offsets) else len(self.folded) - 1
 
 
-@lru_cache(maxsize=128)
+# Debates of a round go through all its stories in turn, so all should be here; one takes its own size three times.
+@lru_cache(maxsize=1024)
 def story_index(story: str) -> StoryIndex:
     """Make a story ready for verifying quotes; the last stories are kept.
 
@@ -151,9 +155,10 @@ def make_index(story: str) -> StoryIndex:
     return StoryIndex(
         story=story,
         folded=f" {' '.join(token.text for token in tokens)} ",
-        offsets=tuple(offsets),
-        spans=tuple((mapped.starts[token.start], mapped.ends[token.end - 1]) for token in tokens),
-        edges=tuple(edges),
+        offsets=array("I", offsets),
+        starts=array("I", (mapped.starts[token.start] for token in tokens)),
+        ends=array("I", (mapped.ends[token.end - 1] for token in tokens)),
+        edges=bytes(edges),
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -198,7 +198,7 @@ class Session:
             print_table(table)
         sys.stdout.write(f"\nReport: {run.path / 'report.html'}\n")
         self.track(run, tables, metrics, recorded)
-        judged = list(recorded.turnless()) if isinstance(recorded, Held) else recorded
+        judged = recorded.turnless() if isinstance(recorded, Held) else recorded
         failures = check_quality(self._config, judged) if by_judge is None else []
         for judge, items in (by_judge or {}).items():
             failures += [f"judge {judge}: {failure}" for failure in check_quality(self._config, items)]
@@ -249,22 +249,27 @@ def write_debates(run: RunFolder, recorded: Sequence[Recorded]) -> None:
     run.write_lines("debates.jsonl", recorded.lines() if isinstance(recorded, Held) else map(to_json, recorded))
 
 
-def check_quality(config: SessionConfig, recorded: Sequence[Recorded]) -> list[str]:
+def check_quality(config: SessionConfig, recorded: Iterable[Recorded]) -> list[str]:
     """Say why a run fails: too many unparsed verdicts or failed debates, with examples; empty if it does not."""
+    debates, verdicts = 0, 0
+    lost: list[str] = []
+    failed: list[str] = []
+    for item in recorded:
+        debates += 1
+        verdicts += len(final_verdicts(item))
+        lost += [str(verdict.unparsed) for verdict in unparsed([item])]
+        failed += [] if item.debate.failed is None else [item.debate.failed]
     found = []
-    verdicts = sum(len(final_verdicts(item)) for item in recorded)
-    lost = unparsed(recorded)
     if verdicts and len(lost) / verdicts > config.max_unparsed:
-        examples = "; ".join(dict.fromkeys(str(verdict.unparsed) for verdict in lost[:3]))
+        examples = "; ".join(dict.fromkeys(lost[:3]))
         found.append(
             f"{len(lost)} of {verdicts} verdicts are unparsed, more than max_unparsed {config.max_unparsed:g}: "
             f"{examples}"
         )
-    failed = [item.debate.failed for item in recorded if item.debate.failed is not None]
-    if recorded and len(failed) / len(recorded) > config.max_failed:
+    if debates and len(failed) / debates > config.max_failed:
         examples = "; ".join(dict.fromkeys(failed[:3]))
         found.append(
-            f"{len(failed)} of {len(recorded)} debates failed, more than max_failed {config.max_failed:g}: {examples}"
+            f"{len(failed)} of {debates} debates failed, more than max_failed {config.max_failed:g}: {examples}"
         )
     return found
 
