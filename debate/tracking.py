@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import heapq
 import io
 import math
 import os
@@ -333,7 +334,7 @@ def sample(recorded: Sequence[Recorded], count: int, seed: int) -> list[Recorded
         name = _clean(item.debate.id)
         return hashlib.sha256(f"{seed}\0{name}".encode()).hexdigest(), name
 
-    return sorted(sorted(recorded, key=lot)[:count], key=lambda item: item.debate.id)
+    return sorted(heapq.nsmallest(count, recorded, key=lot), key=lambda item: item.debate.id)
 
 
 def transcripts_table(recorded: Sequence[Recorded]) -> Table:
