@@ -31,7 +31,7 @@ async def show(config: SwissConfig, name: str, count: int, seed: int) -> None:
     if player is None:
         raise ConfigError(f"no player {name!r}; there are {', '.join(player.name for player in config.players)}")
     models = Models(None, Meter(Budget(), {}))
-    debater = build_player(player, speech=config.speech, models=models, prompts=Prompts())
+    debater = build_player(player, speech=config.speech, models=models, prompts=Prompts(), judge=config.judge)
     sides = [(question, answer) for question in read_questions(config).cross_play for answer in (0, 1)]
     drawn = random.Random(seed).sample(sides, min(count, len(sides)))
     views = [Transcript(question).view(answer=answer, story=True) for question, answer in drawn]

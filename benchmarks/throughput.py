@@ -131,7 +131,7 @@ async def collect_chains(config: SwissConfig) -> list[Chain]:
             return _Recorder(model.name.partition("/")[2], taken)
 
     players = {
-        player.name: build_player(player, speech=config.speech, models=Recorders(), prompts=prompts)
+        player.name: build_player(player, speech=config.speech, models=Recorders(), prompts=prompts, judge=config.judge)
         for player in config.players
     }
     judge = build_judge(config.judge, _Recorder("judge", taken), prompts)

@@ -103,6 +103,7 @@ def open_arena(
                 speech=config.speech,
                 models=opened,
                 prompts=session.prompts,
+                judge=config.judge,
                 story_tokens=plan.story_tokens.get(player.name) if player.name in plan.too_long else None,
             ),
             watcher,

@@ -131,6 +131,16 @@ class Windowed:
         self._model = model
         self._tokens = tokens
 
+    def plain(self) -> Debater:
+        """Return the same without what optimizers are around the debater; see ``optimizers.preference.plain``."""
+        bare: Callable[[], Debater] | None = getattr(self._debater, "plain", None)
+        return self if bare is None else Windowed(bare(), self._model, self._tokens)
+
+    def facing(self, opponent: Debater) -> Debater:
+        """Tell the debater its opponent, if it wants to know; see ``debate.protocols.base.Facing``."""
+        told: Callable[[Debater], Debater] | None = getattr(self._debater, "facing", None)
+        return self if told is None else Windowed(told(opponent), self._model, self._tokens)
+
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:
         """Sample candidates on the window; see Debater."""
         found = await self._debater.candidates(self._narrow(view), draw, n)

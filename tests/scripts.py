@@ -88,6 +88,19 @@ def wordless_debater() -> ScriptedModel:
     return ScriptedModel(["I am right."], name="scripted/tests.scripts:wordless_debater")
 
 
+def refine(messages: Messages, draw: Draw) -> str:
+    """Argue like ``argue``, and anew where a critique is the last message; criticise where a critique is wanted."""
+    if "Write a critique" in messages[-1].content:
+        return f"Say more of line {noise(messages, draw).randrange(10**6)}."
+    asked = messages if "<story>" in messages[-1].content else [next(m for m in messages if "<story>" in m.content)]
+    return argue(asked, draw._replace(seed=noise(messages).randrange(10**9)))
+
+
+def refining_debater() -> ScriptedModel:
+    """A debater that can be criticised and write anew."""
+    return ScriptedModel(refine, choose=lean, score=likelihood, name="scripted/tests.scripts:refining_debater")
+
+
 def judge() -> ScriptedModel:
     """A judge whose verdicts depend on what it reads."""
     return ScriptedModel(choose=lean, name="scripted/tests.scripts:judge")

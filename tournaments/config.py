@@ -155,19 +155,27 @@ class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
 
     @property
     def models(self) -> list[ModelConfig]:
-        """The judge's model, that of the judge that speaks, and those of the players."""
+        """The models of the judge, of the judge that speaks, of the players and of their optimizers."""
         asked = [self.judge.model, *(player.model for player in self.players), self.questioner_model]
-        return [model for model in asked if model is not None]
+        asked += [critic for player in self.players for critic in (one.critic for one in player.optimizer)]
+        return [model for model in (*asked, *(likes.model for likes in self._preferences)) if model is not None]
 
     @property
     def judge_models(self) -> list[ModelConfig]:
-        """The judge's model, and that of the judge that speaks."""
-        return [model for model in (self.judge.model, self.questioner_model) if model is not None]
+        """The judge's model, that of the judge that speaks, and preference models."""
+        scoring = (self.judge.model, self.questioner_model, *(likes.model for likes in self._preferences))
+        return [model for model in scoring if model is not None]
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of players, judge and protocol."""
-        return [self.judge.kind, self.protocol.kind, *(player.kind for player in self.players)]
+        """The kinds of players, judges, preference models and protocol."""
+        judges = (self.judge, *self._preferences)
+        return [self.protocol.kind, *(judge.kind for judge in judges), *(player.kind for player in self.players)]
+
+    @property
+    def _preferences(self) -> list[JudgeConfig]:
+        named = (optimizer.preference for player in self.players for optimizer in player.optimizer)
+        return [preference for preference in named if preference is not None]
 
 
 class SwissConfig(FieldConfig, RatingConfig):

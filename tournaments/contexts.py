@@ -46,6 +46,13 @@ def story_room(player: PlayerConfig, field: Field, reader: Reader) -> int | None
     return int((reader.context - frame - pick_tokens(player)) / sentences)
 
 
+def heard_tokens(player: PlayerConfig, field: Field, reader: Reader) -> float:
+    """Tokens that a player has heard before it speaks: on average half of all that it has heard in the end."""
+    own, others = field.heard
+    heard = own * reader.speech(field.words(player)) + others * reader.speech(field.mean_words)
+    return (heard + field.asked * reader.speech(field.config.protocol.questioner.max_words)) / 2
+
+
 def template_of(player: PlayerConfig, field: Field) -> str:
     """The template of a player's speeches; one of a user's own is taken to be like a free debater's."""
     return "evidence_argue" if player.kind == "evidence_first" else f"{field.role}_free"

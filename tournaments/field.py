@@ -83,6 +83,7 @@ def build_arena(
             speech=config.speech,
             models=models,
             prompts=prompts,
+            judge=config.judge,
             story_tokens=plan.story_tokens.get(player.name) if player.name in plan.too_long else None,
         )
         for player in config.players

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from debate.agents.evidence import SHORT_WORDS, longest_quote, useful_drafts
-from debate.agents.judge import JudgeConfig
 from debate.agents.passages import quotable
 from debate.models.limits import Price, is_free
 from debate.models.load import ModelConfig, capabilities_of
@@ -17,29 +16,21 @@ from debate.question import Question
 from debate.report import Column, Table
 from debate.report.table import Cell
 from debate.view import Role
+from tournaments.calls import Calls, hidden_tokens, judging_calls
 from tournaments.config import ConsultancyConfig, FieldConfig, SwissConfig
-from tournaments.contexts import check_judge, check_questioner, pick_tokens, roles, story_room, template_of, thinks
+from tournaments.contexts import (
+    check_judge,
+    check_questioner,
+    heard_tokens,
+    pick_tokens,
+    roles,
+    story_room,
+    template_of,
+    thinks,
+)
 from tournaments.lengths import Reader
+from tournaments.optimizer_calls import need, optimizer_calls
 from tournaments.players import PlayerConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """Calls to one model.
-
-    Attributes:
-        calls: How many.
-        tokens_in: Prompt tokens, estimated.
-        tokens_out: Reply tokens, hidden reasoning included, if every reply is as long as it may be.
-    """
-
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    def __add__(self, other: Calls) -> Calls:
-        """Add up."""
-        return Calls(self.calls + other.calls, self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +177,14 @@ class Field:
         return self.config.protocol.kind == "double_consultancy"
 
     @property
+    def turns(self) -> int:
+        """Speeches of a player that differ by what it has heard."""
+        if self.apart:
+            return round(self.rounds * self.sides)
+        # In a sequential debate half of the openings answer the opponent's.
+        return round(self.sides + (self.rounds - 1 + (0 if self.shared else 0.5)) * self.speeches)
+
+    @property
     def asked(self) -> int:
         """Times that a speaker hears the judge in a debate."""
         return self.config.protocol.rounds - 1 if self.config.protocol.judge_speaks else 0
@@ -257,6 +256,9 @@ def plan_field(field: Field) -> Plan:
             too_long[player.name] = sum(length > room for length in reader.stories.values())
         spent = _speeches(player, field, reader) + _ranking(player, field, reader, ranked)
         calls[player.model.label] = calls.get(player.model.label, Calls()) + spent
+    for player in config.players:
+        for model, spent in optimizer_calls(player, field, reader_of):
+            calls[model.label] = calls.get(model.label, Calls()) + spent
     if config.judge.model is not None:
         reader, name = reader_of(config.judge.model), config.judge.model.label
         check_judge(field, reader)
@@ -286,11 +288,6 @@ def _notes(config: FieldConfig) -> list[str]:
     return notes
 
 
-def _reasoning(model: ModelConfig) -> int:
-    """Room for hidden reasoning in each reply, in tokens."""
-    return model.reasoning_tokens if capabilities_of(model).reasoning else 0
-
-
 def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     """Speeches that no opponent can have changed are drawn once for each question and side, others for each debate.
 
@@ -299,18 +296,10 @@ def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     if player.model is None:
         return Calls()
     speech = player.speech or field.config.speech
-    heard = 0.0
     short = player.kind == "evidence_first" and speech.max_words - _quoted_words(player, field) < SHORT_WORDS
-    if short or field.apart:
-        each = round(field.rounds * field.sides)
-    else:
-        # In a sequential debate half of the openings answer the opponent's.
-        answering = (field.rounds - 1 + (0 if field.shared else 0.5)) * field.speeches
-        each = round(field.sides + answering)
-    if not short:  # on average half of all that is heard in the end
-        own, others = field.heard
-        heard = own * reader.speech(field.words(player)) + others * reader.speech(field.mean_words)
-        heard = (heard + field.asked * reader.speech(field.config.protocol.questioner.max_words)) / 2
+    samples = need(player.optimizer, judge=field.config.judge).samples
+    each = samples * (round(field.rounds * field.sides) if short else field.turns)
+    heard = 0.0 if short else heard_tokens(player, field, reader)
     story = reader.mean_story if player.reads_story(scores=True) else 0
     frame = reader.speaker_frame(field.role, template_of(player, field), longest=False)
     able = capabilities_of(player.model)
@@ -319,7 +308,7 @@ def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     return Calls(
         each * (drafts + scoring),
         round(each * (frame + story + heard) + each * scoring * 120),
-        each * drafts * (speech.max_tokens + _reasoning(player.model)),
+        each * drafts * (speech.max_tokens + hidden_tokens(player.model)),
     )
 
 
@@ -344,7 +333,7 @@ def _ranking(player: PlayerConfig, field: Field, reader: Reader, ranked: set[tup
     if not capabilities_of(player.model).score:
         picks = round(field.rounds * field.sides)
         prompt = reader.mean_story + reader.speaker_frame(field.role, "evidence_pick", longest=False)
-        return Calls(picks, round(picks * prompt), picks * (pick_tokens(player) + _reasoning(player.model)))
+        return Calls(picks, round(picks * prompt), picks * (pick_tokens(player) + hidden_tokens(player.model)))
     total = Calls()
     for question in questions:
         asked = {"", *(quote.text for quote in quotable(question.story or "", longest))}
@@ -366,7 +355,7 @@ def _asking(field: Field, model: ModelConfig, reader: Reader) -> Calls:
     """The judge asks before each round but the first, having heard on average half of all that is said."""
     calls, questioner = field.questions_asked, field.config.protocol.questioner
     prompt = reader.questioner_frame(roles(field), longest=False) + _said(field, reader) // (2 * (1 + field.apart))
-    return Calls(calls, calls * prompt, calls * (questioner.max_tokens + _reasoning(model)))
+    return Calls(calls, calls * prompt, calls * (questioner.max_tokens + hidden_tokens(model)))
 
 
 def _judging_all(field: Field, reader: Reader) -> Calls:
@@ -380,21 +369,3 @@ def _judging_all(field: Field, reader: Reader) -> Calls:
         frame = reader.judge_frame((), thinks=thinks(judge), informed=informed, longest=False)
         judged += judging_calls(judge, 2 * len(questions), frame + story)
     return judged
-
-
-def judging_calls(judge: JudgeConfig, verdicts: int, prompt: int) -> Calls:
-    """Count the calls of a judge; none for one without a model.
-
-    Args:
-        judge: The judge.
-        verdicts: How many, both orders counted.
-        prompt: Tokens of a prompt.
-    """
-    if judge.model is None:
-        return Calls()
-    if not thinks(judge):
-        return Calls(verdicts, verdicts * prompt, verdicts)
-    samples = judge.votes if judge.kind in {"letter", "vote"} else 1
-    return Calls(
-        verdicts * samples, verdicts * prompt, verdicts * samples * (judge.max_tokens + _reasoning(judge.model))
-    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, NamedTuple, Protocol, Self
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
 from debate.agents.debater import Debater, FreeDebater, Limits
 from debate.agents.evidence import EvidenceFirstDebater
 from debate.agents.extractive import ExtractiveDebater
+from debate.agents.judge import JudgeConfig
 from debate.config import Config
 from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
@@ -16,6 +18,7 @@ from debate.models.base import Model, Sampling
 from debate.models.load import ModelConfig, ModelField, kind_of
 from debate.prompts import Prompts
 from debate.windows import Windowed
+from tournaments.optimizing import OptimizerConfig, optimize
 
 
 class SpeechConfig(Config):
@@ -48,6 +51,11 @@ class SpeechConfig(Config):
 KINDS = ("free", "evidence_first", "extractive")
 
 
+def _listed(value: object) -> object:
+    """One optimizer is short for a list of one; null for none."""
+    return () if value is None else (value,) if isinstance(value, Mapping) else value
+
+
 class PlayerConfig(Config):
     """A player: a debater or a consultant, as the protocol has it."""
 
@@ -64,6 +72,9 @@ class PlayerConfig(Config):
         1, ge=1, le=32, description="explanations it chooses from by its own likelihood (evidence_first)"
     )
     options: dict[str, JsonValue] = Field({}, description="whatever a debater of your own takes")
+    optimizer: Annotated[tuple[OptimizerConfig, ...], BeforeValidator(_listed)] = Field(
+        (), description="what makes its speeches better: one optimizer, or a list, the first innermost"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -77,6 +88,11 @@ class PlayerConfig(Config):
             raise ValueError(
                 f"player {self.name!r}: drafts are chosen between by the model's own likelihood, which "
                 f"{self.model.name} does not give (no server does); leave drafts out, or use a local model"
+            )
+        if self.model is None and any(optimizer.kind == "critique_refine" for optimizer in self.optimizer):
+            raise ValueError(
+                f"player {self.name!r} has no model that could write a speech anew; give it one, or leave "
+                "critique_refine out"
             )
         if any(ord(character) < 32 for character in self.name):
             raise ValueError(f"player name {self.name!r} holds a control character")
@@ -121,15 +137,17 @@ def build_player(
     speech: SpeechConfig,
     models: ModelSource,
     prompts: Prompts,
+    judge: JudgeConfig,
     story_tokens: int | None = None,
 ) -> Debater:
-    """Make the debater that a configuration describes.
+    """Make the debater that a configuration describes, with its optimizers around it.
 
     Args:
         config: The player.
         speech: The tournament's limits and sampling, where the player has none of its own.
         models: The run's open models.
         prompts: Templates.
+        judge: The judge of the debates: the preference model of optimizers that name none.
         story_tokens: Longest story shown to a player whose prompts hold it, in its model's tokens; longer stories are
             windowed (``debate.windows``). None shows every story whole.
 
@@ -141,28 +159,43 @@ def build_player(
         ModelAccessError: Its model cannot be had.
     """
     speech = config.speech or speech
-    if config.kind == "extractive":
-        return ExtractiveDebater(name=config.name, limits=speech.limits, quotes=config.quotes)
     model = None if config.model is None else models.get(config.model)
-    debater: Debater
-    if is_extension(config.kind):
-        debater = load_extension(config.kind)(config, Parts(model, speech.limits, speech.sampling, prompts))
-        if model is None:
-            return debater
-    elif model is None:  # the configuration has checked this; a caller of its own may not have
-        raise ConfigError(f"player {config.name!r} needs a model")
-    elif config.kind == "free":
-        debater = FreeDebater(model, name=config.name, prompts=prompts, limits=speech.limits, sampling=speech.sampling)
-    else:
-        debater = EvidenceFirstDebater(
-            model,
-            name=config.name,
+    debater = _base(config, Parts(model, speech.limits, speech.sampling, prompts))
+    if config.optimizer:
+        debater = optimize(
+            debater,
+            config.optimizer,
+            judge=judge,
+            model=model,
+            open_model=models.get,
             prompts=prompts,
             limits=speech.limits,
             sampling=speech.sampling,
-            quotes=config.quotes,
-            drafts=config.drafts,
         )
-    if story_tokens is not None and config.reads_story(scores=model.capabilities.score):
+    # Outermost: critics and refinements read the story too.
+    if story_tokens is not None and model is not None and config.reads_story(scores=model.capabilities.score):
         return Windowed(debater, model, story_tokens)
     return debater
+
+
+def _base(config: PlayerConfig, parts: Parts) -> Debater:
+    """The debater without optimizers."""
+    model, limits, sampling, prompts = parts
+    if is_extension(config.kind):
+        made: Debater = load_extension(config.kind)(config, parts)
+        return made
+    if config.kind == "extractive":
+        return ExtractiveDebater(name=config.name, limits=limits, quotes=config.quotes)
+    if model is None:  # the configuration has checked this; a caller of its own may not have
+        raise ConfigError(f"player {config.name!r} needs a model")
+    if config.kind == "free":
+        return FreeDebater(model, name=config.name, prompts=prompts, limits=limits, sampling=sampling)
+    return EvidenceFirstDebater(
+        model,
+        name=config.name,
+        prompts=prompts,
+        limits=limits,
+        sampling=sampling,
+        quotes=config.quotes,
+        drafts=config.drafts,
+    )

@@ -25,6 +25,7 @@ from debate.sources import load_debates
 from debate.store import Store
 from debate.together import together
 from debate.verdict import Verdict
+from tournaments.calls import Calls, judging_calls
 from tournaments.cast import Cast, Kept, check_judge_same, member_of, read_kept, weights_of, write_kept
 from tournaments.config import RejudgeConfig
 from tournaments.contexts import thinks
@@ -33,7 +34,7 @@ from tournaments.field import UNTRAINED
 from tournaments.gather import choose_debates, gather, read_sources
 from tournaments.judged import Judged, by_judge, judged_metrics, sections, speaks
 from tournaments.matches import judge_debate
-from tournaments.plan import Calls, Plan, judging_calls
+from tournaments.plan import Plan
 from tournaments.session import Session, why_unrated, write_debates
 from tournaments.tables import cost_table
 

@@ -20,9 +20,9 @@ def gap_recovered(
 
     All three accuracies are of the same questions, told by their ids: those that have a verdict in each of the three. A
     question whose blind or expert verdict was lost is left out of the debates too, so the debates' accuracy here can
-    differ from that over all of them. The interval is Fieller's (1954) for a ratio of means, from the covariance of the three accuracies clustered by
-    story, so it allows for their being measured on the same questions. Where blind and expert are not told apart, or
-    the stories show no variation to measure an error by, the ratio has no bounds.
+    differ from that over all of them. The interval is Fieller's (1954) for a ratio of means, from the covariance of the
+    three accuracies clustered by story, so it allows for their being measured on the same questions. Where blind and
+    expert are not told apart, or the stories show no variation to measure an error by, the ratio has no bounds.
 
     Args:
         debated: Judged debates or consultancies.

@@ -22,7 +22,8 @@ from tests.runs import (
     tournament,
     write,
 )
-from tournaments.plan import Calls, Plan
+from tournaments.calls import Calls
+from tournaments.plan import Plan
 
 
 def plan_and_run(folder: Path, **changes: Any) -> tuple[list[list[str]], Ended]:
@@ -105,6 +106,33 @@ def test_a_plan_with_baselines(tmp_path: Path) -> None:
         golds = [item["debate"]["transcript"]["question"]["gold"] for item in items]
         hits = [v["probabilities"][g] > 0.5 for item, g in zip(items, golds, strict=True) for v in item["verdicts"]]
         assert accuracy[name] == pytest.approx(sum(hits) / len(hits))
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        {"kind": "best_of_n", "n": 3},
+        {"kind": "best_of_n", "n": 3, "orders": "single", "preference": {"model": f"{SCRIPTS}:asking_judge"}},
+        {"kind": "best_of_n", "n": 2, "opponent": "sampled", "replies": 2},
+        {"kind": "critique_refine", "critiques": 1},
+        {"kind": "critique_refine", "critiques": 3, "critic": f"{SCRIPTS}:second_debater", "rounds": 2},
+        [{"kind": "critique_refine", "critiques": 2}, {"kind": "best_of_n", "n": 2}],
+        [{"kind": "best_of_n", "n": 2}, {"kind": "critique_refine", "critiques": 2}],
+    ],
+    ids=lambda optimizer: "+".join(one["kind"] for one in optimizer) if isinstance(optimizer, list) else None,
+)
+@pytest.mark.parametrize("kind", ["simultaneous", "double_consultancy"])
+def test_a_plan_with_optimizers(tmp_path: Path, optimizer: Any, kind: str) -> None:
+    if kind == "double_consultancy" and "opponent" in optimizer:
+        pytest.skip("a consultant has no opponent whose replies could be sampled")
+    players = [
+        {"name": name, "model": f"{SCRIPTS}:refining_debater", "optimizer": optimizer} for name in ("one", "two")
+    ]
+    protocol = {"kind": kind, "rounds": 2, **({"static": True} if kind == "double_consultancy" else {})}
+    plan_and_run(tmp_path, players=players, protocol=protocol, stories=2, self_play=None)
+    turns = [turn for item in debates(tmp_path / "run") for turn in item["debate"]["transcript"]["turns"]]
+    assert not any(turn["flaws"] for turn in turns)
+    assert all(any(one["score"] is not None for one in turn["candidates"]) for turn in turns)
 
 
 def test_a_plan_with_fresh_questions(tmp_path: Path) -> None:
