@@ -7,11 +7,12 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from debate.agents.debater import draws_differ
 from debate.agents.judge import JudgeConfig
 from debate.config import NOT_IN_DIGEST, Config
 from debate.extensions import is_extension
 from debate.models.limits import Price
-from debate.models.load import ModelConfig
+from debate.models.load import ModelConfig, capabilities_of
 from debate.models.prices import PriceConfig, price_table
 from debate.protocols import BaselineName, ProtocolConfig
 from debate.question import DistractorChoice, Fold
@@ -86,6 +87,11 @@ class SessionConfig(Config):
         return []
 
     @property
+    def example_files(self) -> list[str]:
+        """Files of example speeches that players are shown."""
+        return []
+
+    @property
     def price_table(self) -> dict[str, Price]:
         """Prices by model name: the configuration's, the file's, and list prices of models at OpenAI."""
         return price_table(self.models, self.prices, self.prices_file)
@@ -147,6 +153,25 @@ class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
                 "protocol.questioner.model, or judge.model"
             )
         return self
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> Self:
+        for player in self.players:
+            sampling = (player.speech or self.speech).sampling
+            n = max((one.n for one in player.optimizer if one.kind == "best_of_n"), default=1)
+            if n > 1 and player.model is not None and sampling.temperature == 0:
+                if draws_differ(capabilities_of(player.model), sampling):
+                    continue
+                raise ValueError(
+                    f"player {player.name!r}: best of {n} at temperature 0 is {n} times the same speech; set "
+                    "speech.temperature (0.8 in Khan et al. 2024), or leave best_of_n out"
+                )
+        return self
+
+    @property
+    def example_files(self) -> list[str]:
+        """Files of example speeches that players are shown."""
+        return list(dict.fromkeys(player.examples for player in self.players if player.examples is not None))
 
     @property
     def questioner_model(self) -> ModelConfig | None:

@@ -11,6 +11,7 @@ from debate.extensions import is_extension
 from debate.models.load import capabilities_of
 from debate.protocols import judge_reads_story
 from debate.view import Role
+from tournaments.few_shot import read_examples
 from tournaments.lengths import Reader
 from tournaments.players import PlayerConfig
 
@@ -29,7 +30,7 @@ def story_room(player: PlayerConfig, field: Field, reader: Reader) -> int | None
     )
     heard += field.asked * reader.longest_speech(field.config.protocol.questioner.max_words)
     frame = reader.speaker_frame(field.role, template_of(player, field), longest=True)
-    room = reader.context - frame - heard - speech.max_tokens
+    room = reader.context - frame - heard - speech.max_tokens - examples_tokens(player, field, reader)
     if player.kind == "evidence_first":
         room -= player.quotes * reader.longest_speech(longest_quote(speech.max_words, player.quotes))
     if room <= 0:
@@ -51,6 +52,11 @@ def heard_tokens(player: PlayerConfig, field: Field, reader: Reader) -> float:
     own, others = field.heard
     heard = own * reader.speech(field.words(player)) + others * reader.speech(field.mean_words)
     return (heard + field.asked * reader.speech(field.config.protocol.questioner.max_words)) / 2
+
+
+def examples_tokens(player: PlayerConfig, field: Field, reader: Reader) -> int:
+    """Tokens that a player's example speeches take in each of its prompts."""
+    return 0 if player.examples is None else reader.examples(read_examples(player.examples), field.role)
 
 
 def template_of(player: PlayerConfig, field: Field) -> str:

@@ -31,6 +31,7 @@ class Standings:
         baselines: By name, questions that the judge decided without a debate.
         judge: The judge's name.
         spoken: By player, what its speeches are made of; None where the debates hold their turns.
+        optimized: The players with an optimizer, whose candidates a preference model scores.
     """
 
     ratings: Ratings
@@ -42,11 +43,20 @@ class Standings:
     baselines: Mapping[str, Sequence[Recorded]]
     judge: str
     spoken: Mapping[str | None, SpeechFigures] | None = None
+    optimized: frozenset[str] = frozenset()
 
     @property
     def recorded(self) -> list[Recorded]:
         """All debates of players."""
         return [*self.cross_play, *(item for items in self.self_play.values() for item in items)]
+
+    @property
+    def unread_scores(self) -> dict[str, float]:
+        """Of the valid candidates of each player with an optimizer, the share whose preference score was unparsed."""
+        shares = {name: (self.spoken or {}).get(name) for name in sorted(self.optimized)}
+        return {
+            name: found.unscored for name, found in shares.items() if found is not None and found.unscored is not None
+        }
 
     @property
     def by_player(self) -> dict[str, list[Outcome]]:
@@ -138,6 +148,9 @@ def _ladder_note(standings: Standings) -> str:
     unrated = [name for name, rating in ratings.players.items() if rating.status != "ok"]
     if unrated:
         note += f" Not comparable with the rest: {', '.join(sorted(unrated))}."
+    if standings.unread_scores:
+        shares = (f"{name} {format_number(share, 'share')}" for name, share in standings.unread_scores.items())
+        note += f" Preference scores that could not be read: {', '.join(shares)}."
     absent = sorted(standings.matches.keys() - ratings.players.keys())
     if absent:
         note += f" Without a single verdict, so not rated: {', '.join(absent)}."

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from debate.agents.debater import Limits, ask_to_argue
+from debate.agents.examples import Example
 from debate.agents.judge import ask_judge, listed
 from debate.agents.passages import quotable
 from debate.agents.render import LETTERS, show_answers
@@ -100,6 +102,14 @@ class Reader:
         values |= {"speaker": view.speaker, "transcript": "", "task": task, "min_words": "100", "max_words": "200"}
         more = {"evidence": ""} if template == "evidence_argue" else {"story": "", "answers": show_answers(view)}
         return self._count(self._prompts.fill(template, **values, **more))
+
+    def examples(self, examples: Sequence[Example], role: Role) -> int:
+        """Tokens that example speeches on other stories take in a speaker's prompt."""
+        question = self._typical
+        view = View(question.text, question.answers[:2], "", (), "A", role)
+        return self._count(ask_to_argue(view, self._prompts, Limits(), examples)) - self._count(
+            ask_to_argue(view, self._prompts, Limits())
+        )
 
     def judge_frame(self, roles: Sequence[Role], *, thinks: bool, informed: bool, longest: bool) -> int:
         """Tokens of a judge's prompt beside story and speeches.

@@ -57,6 +57,7 @@ def _player(standings: Standings, name: str, outcomes: Sequence[Outcome]) -> Val
         "win_rate_wrong": interval(player_score(outcomes, name, right=False)),
         "self_play_accuracy": interval(own.single),
         "self_play_accuracy_combined": interval(own.combined),
+        **({"unread_scores": standings.unread_scores[name]} if name in standings.unread_scores else {}),
     }
 
 

@@ -21,6 +21,7 @@ from tournaments.config import ConsultancyConfig, FieldConfig, SwissConfig
 from tournaments.contexts import (
     check_judge,
     check_questioner,
+    examples_tokens,
     heard_tokens,
     pick_tokens,
     roles,
@@ -302,6 +303,7 @@ def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     heard = 0.0 if short else heard_tokens(player, field, reader)
     story = reader.mean_story if player.reads_story(scores=True) else 0
     frame = reader.speaker_frame(field.role, template_of(player, field), longest=False)
+    frame += examples_tokens(player, field, reader)
     able = capabilities_of(player.model)
     drafts = useful_drafts(player.drafts, able, speech.sampling) if player.kind == "evidence_first" else 1
     scoring = drafts if drafts > 1 else 0

@@ -18,6 +18,7 @@ from debate.models.base import Model, Sampling
 from debate.models.load import ModelConfig, ModelField, kind_of
 from debate.prompts import Prompts
 from debate.windows import Windowed
+from tournaments.few_shot import read_examples
 from tournaments.optimizing import OptimizerConfig, optimize
 
 
@@ -71,6 +72,12 @@ class PlayerConfig(Config):
     drafts: int = Field(
         1, ge=1, le=32, description="explanations it chooses from by its own likelihood (evidence_first)"
     )
+    examples: str | None = Field(
+        None,
+        min_length=1,
+        description="file of speeches on other stories that it is shown first (free): a YAML or JSON list with "
+        "question, answers, story, argument, seat",
+    )
     options: dict[str, JsonValue] = Field({}, description="whatever a debater of your own takes")
     optimizer: Annotated[tuple[OptimizerConfig, ...], BeforeValidator(_listed)] = Field(
         (), description="what makes its speeches better: one optimizer, or a list, the first innermost"
@@ -84,6 +91,11 @@ class PlayerConfig(Config):
             raise ValueError(f"player {self.name!r}: options are for a debater of your own; {self.kind} has none")
         if self.kind in {"free", "evidence_first"} and self.model is None:
             raise ValueError(f"player {self.name!r} is {self.kind} and needs a model, such as embedded/smollm2-135m")
+        if self.examples is not None and self.kind != "free":
+            raise ValueError(
+                f"player {self.name!r}: examples are for kind free, which writes as they do; {self.kind} takes none, "
+                "leave examples out"
+            )
         if self.drafts > 1 and self.model is not None and kind_of(self.model.name) == "remote":
             raise ValueError(
                 f"player {self.name!r}: drafts are chosen between by the model's own likelihood, which "
@@ -189,7 +201,10 @@ def _base(config: PlayerConfig, parts: Parts) -> Debater:
     if model is None:  # the configuration has checked this; a caller of its own may not have
         raise ConfigError(f"player {config.name!r} needs a model")
     if config.kind == "free":
-        return FreeDebater(model, name=config.name, prompts=prompts, limits=limits, sampling=sampling)
+        examples = () if config.examples is None else read_examples(config.examples)
+        return FreeDebater(
+            model, name=config.name, prompts=prompts, limits=limits, sampling=sampling, examples=examples
+        )
     return EvidenceFirstDebater(
         model,
         name=config.name,

@@ -27,6 +27,7 @@ from debate.run_folder import RunFolder, default_path
 from debate.tracking import check as check_tracking
 from debate.tracking import log_run
 from tournaments.config import SessionConfig
+from tournaments.few_shot import examples_digests
 from tournaments.held import Held
 from tournaments.plan import Plan
 
@@ -127,7 +128,8 @@ class Session:
         for model in config.models:
             check_access(model)
         check_tracking(config.wandb)
-        origin = provenance(data, self.prompts.digests, extension_digests(config.kinds), recorded)
+        shown = {**self.prompts.digests, **examples_digests(config.example_files)}
+        origin = provenance(data, shown, extension_digests(config.kinds), recorded)
         if self._invocation.resume is not None:
             run = RunFolder.resume(self._invocation.resume, config, origin)
         else:

@@ -48,6 +48,7 @@ def rate(config: SwissConfig, played: Played) -> ladder.Standings:
         baselines={name: list(held.turnless()) for name, held in played.baselines.items()},
         judge=played.cross_play.judge,
         spoken=figures_by_player(played.recorded),
+        optimized=frozenset(player.name for player in config.players if player.optimizer),
     )
 
 

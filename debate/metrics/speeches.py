@@ -19,6 +19,8 @@ class SpeechFigures:
         quotes: Mean quotes of a speech.
         verified: Share of quotes that the story holds, or None where there are no quotes.
         invalid: Share of speeches with a flaw.
+        unscored: Of the valid candidates, the share without a preference score; 1 for a player without an optimizer,
+            None where no candidate is valid or none was kept.
     """
 
     speeches: int
@@ -26,6 +28,7 @@ class SpeechFigures:
     quotes: float
     verified: float | None
     invalid: float
+    unscored: float | None = None
 
 
 def speech_figures(turns: Iterable[Turn]) -> SpeechFigures | None:
@@ -55,6 +58,8 @@ class _Counts:
     quotes: int = 0
     verified: int = 0
     invalid: int = 0
+    valid_candidates: int = 0
+    unscored: int = 0
 
     def add(self, turn: Turn) -> None:
         quotes = turn.argument.quotes
@@ -63,6 +68,9 @@ class _Counts:
         self.quotes += len(quotes)
         self.verified += sum(quote.verified for quote in quotes)
         self.invalid += bool(turn.flaws)
+        valid = [candidate for candidate in turn.candidates if candidate.valid]
+        self.valid_candidates += len(valid)
+        self.unscored += sum(candidate.score is None for candidate in valid)
 
     def figures(self) -> SpeechFigures:
         return SpeechFigures(
@@ -71,4 +79,5 @@ class _Counts:
             quotes=self.quotes / self.speeches,
             verified=self.verified / self.quotes if self.quotes else None,
             invalid=self.invalid / self.speeches,
+            unscored=self.unscored / self.valid_candidates if self.valid_candidates else None,
         )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
 
 from debate.record import Recorded
 from tests.judged import RIGHT, WRONG, judged
+from tests.runs import SCRIPTS, debates, hold, metrics
 from tournaments.comparison import elo_table
 from tournaments.config import RatingConfig
 from tournaments.judged import Judged
@@ -48,3 +52,28 @@ def test_what_is_undefeated_keeps_its_number_and_the_disconnected_have_none() ->
     for table, name, elo in ((ladder_table(found), 1, 2), (elo_table({"j": found.ratings}), 0, 1)):
         cells = {row[name]: row[elo] for row in table.rows}
         assert (cells["c"], cells["x"], cells["y"]) == (best, "disconnected", "disconnected")
+
+
+def test_preference_scores_that_could_not_be_read_are_reported(tmp_path: Path) -> None:
+    likes = {"model": f"{SCRIPTS}:reasoning_judge", "kind": "reason"}  # names no answer in a quarter of its replies
+    optimizer = {"kind": "best_of_n", "n": 2, "preference": likes}
+    players = [
+        {"name": "two", "model": f"{SCRIPTS}:debater", "optimizer": optimizer},
+        {"name": "one", "model": f"{SCRIPTS}:second_debater"},
+    ]
+    ended = hold(tmp_path, players=players, stories=2, self_play=None)
+    assert ended.code == 0, ended.err
+    candidates = [
+        candidate
+        for item in debates(tmp_path / "run")
+        for turn in item["debate"]["transcript"]["turns"]
+        if item["debate"]["players"][turn["answer"]] == "two"
+        for candidate in turn["candidates"]
+        if not candidate["flaws"]
+    ]
+    share = sum(one["score"] is None for one in candidates) / len(candidates)
+    assert 0 < share < 1
+    assert f"could not be read: two {100 * share:.1f}%." in " ".join(ended.out.split())
+    found = metrics(tmp_path / "run")["players"]
+    assert found["two"]["unread_scores"] == pytest.approx(share)
+    assert "unread_scores" not in found["one"]
