@@ -6,6 +6,7 @@ Nothing is merged, so one copy of the weights serves the base and all its adapte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -29,31 +30,71 @@ class Lora(NamedTuple):
     scale: float
 
 
-class Part(NamedTuple):
-    """The rows of a pass that belong to one adapter: neighbours as a slice, others by their indices."""
-
-    adapter: int
-    rows: slice | Tensor
-
-
-def parts_of(adapters: Tokens, device: torch.device) -> list[Part]:
-    """Cut the rows of a pass by adapter.
+class Stack:
+    """The changes of all adapters of one linear layer, one below the other, so that one product serves several.
 
     Args:
-        adapters: (rows,) number of each row's adapter, 0 for none.
-        device: Where the pass runs.
+        like: The layer's weight, for shape, dtype and device.
 
-    Returns:
-        One part for each adapter; rows without one are in no part.
+    Attributes:
+        down: (ranks, in).
+        up: (out, ranks).
+        parts: Of each adapter its ranks and its scale.
+        factors: Adapter and scale of each rank: layers for which they are equal share one mask.
     """
-    parts = []
-    for number in np.unique(adapters).tolist() if adapters.any() else ():
-        if number:
+
+    def __init__(self, like: Tensor) -> None:
+        self.down = like.new_empty((0, like.shape[1]))
+        self.up = like.new_empty((like.shape[0], 0))
+        self.parts: dict[int, tuple[slice, float]] = {}
+        self.factors: tuple[tuple[int, float], ...] = ()
+
+    def put(self, number: int, lora: Lora) -> None:
+        """Add an adapter's change."""
+        start = len(self.down)
+        self.down = torch.cat([self.down, lora.down])
+        self.up = torch.cat([self.up, lora.up], 1)
+        self.parts[number] = (slice(start, len(self.down)), lora.scale)
+        self.factors += ((number, lora.scale),) * len(lora.down)
+
+
+@dataclass(slots=True)
+class Selection:
+    """Which rows of a pass belong to which adapter.
+
+    Attributes:
+        adapters: (rows,) number of each row's adapter, 0 for none.
+        slices: The rows of each adapter, where they are neighbours.
+        scattered: Whether those of some adapter are not; ``slices`` is empty then.
+        masks: What each rank counts in each row (rows, ranks), by ``Stack.factors``.
+    """
+
+    adapters: Tokens
+    slices: list[tuple[int, slice]] = field(default_factory=list)
+    scattered: bool = False
+    masks: dict[tuple[tuple[int, float], ...], Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, adapters: Tokens) -> Selection:
+        """Look how rows lie: prompts of one adapter are neighbours in a pass, decoding replies lie as they came."""
+        found = cls(adapters)
+        for number in np.unique(adapters).tolist() if adapters.any() else ():
             rows = np.flatnonzero(adapters == number)
-            first, last = int(rows[0]), int(rows[-1]) + 1
-            whole = last - first == len(rows)
-            parts.append(Part(number, slice(first, last) if whole else torch.as_tensor(rows, device=device)))
-    return parts
+            found.scattered |= bool(number) and int(rows[-1] - rows[0]) + 1 != len(rows)
+            if number:
+                found.slices.append((number, slice(int(rows[0]), int(rows[-1]) + 1)))
+        if found.scattered:
+            found.slices.clear()
+        return found
+
+    def mask(self, stack: Stack) -> Tensor:
+        """Return the mask of a layer's ranks."""
+        factors = stack.factors
+        if factors not in self.masks:
+            owners, scales = np.array([number for number, _ in factors]), np.array([scale for _, scale in factors])
+            mask = np.where(self.adapters[:, None] == owners, scales, 0.0)
+            self.masks[factors] = torch.as_tensor(mask, dtype=stack.down.dtype, device=stack.down.device)
+        return self.masks[factors]
 
 
 class Adapters:
@@ -67,8 +108,8 @@ class Adapters:
     def __init__(self, model: nn.Module, head: nn.Module | None) -> None:
         self._model = model
         self._head = head
-        self._changes: dict[str, dict[int, Lora]] = {}
-        self._rows: dict[bool, tuple[int, list[Part]]] = {False: (0, []), True: (0, [])}  # True: of the head
+        self._stacks: dict[str, Stack] = {}
+        self._body = self._wanted = Selection(np.empty(0, np.int64))
 
     def attach(self, number: int, loras: Mapping[str, Lora]) -> None:
         """Put an adapter beside the model.
@@ -78,44 +119,39 @@ class Adapters:
             loras: Its changes by the names of the model's linear layers.
         """
         for name, lora in loras.items():
-            if name not in self._changes:
-                self._changes[name] = {}
+            if name not in self._stacks:
                 layer = self._model.get_submodule(name)
-                layer.register_forward_hook(self._hook(name, self._changes[name], head=layer is self._head))
-            self._changes[name][number] = lora
+                self._stacks[name] = Stack(layer.get_parameter("weight"))
+                layer.register_forward_hook(self._hook(name, self._stacks[name], head=layer is self._head))
+            self._stacks[name].put(number, lora)
 
-    def select(self, adapters: Tokens, wanted: Tokens | None, device: torch.device) -> None:
+    def select(self, adapters: Tokens, wanted: Tokens | None) -> None:
         """Say which rows of the next pass belong to which adapter.
 
         Args:
             adapters: (rows,) number of each row's adapter, 0 for none.
             wanted: The rows whose logits are wanted, or None for all.
-            device: Where the pass runs.
         """
-        parts = parts_of(adapters, device)
-        self._rows[False] = self._rows[True] = (len(adapters), parts)
-        if wanted is not None and parts:
-            self._rows[True] = (len(wanted), parts_of(adapters[wanted], device))
+        self._body = self._wanted = Selection.of(adapters)
+        if wanted is not None and adapters.any():
+            self._wanted = Selection.of(adapters[wanted])
 
-    def _hook(
-        self, name: str, changes: Mapping[int, Lora], *, head: bool
-    ) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
+    def _hook(self, name: str, stack: Stack, *, head: bool) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
         def hook(_layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-            rows, parts = self._rows[head]
-            for part in parts:
-                lora = changes.get(part.adapter)
-                if lora is None:
-                    continue
-                if output.shape[:2] != (1, rows):
-                    raise RuntimeError(f"{name}: {tuple(output.shape)} is not one row for each of {rows} tokens")
-                _add(inputs[0][0], output[0], part.rows, lora)
+            selected = self._wanted if head else self._body
+            if not (selected.slices or selected.scattered):
+                return
+            if output.shape[:2] != (1, len(selected.adapters)):
+                raise RuntimeError(f"{name}: {tuple(output.shape)} is not one row for each token of the pass")
+            if selected.scattered:
+                # Every row through every adapter, all but its own masked: three small operations, where picking rows
+                # out and adding them back would cost several times as much for each adapter.
+                output[0].addmm_((inputs[0][0] @ stack.down.T).mul_(selected.mask(stack)), stack.up.T)
+                return
+            for number, rows in selected.slices:
+                if number in stack.parts:
+                    ranks, scale = stack.parts[number]
+                    low = inputs[0][0, rows] @ stack.down[ranks].T
+                    output[0, rows].addmm_(low, stack.up[:, ranks].T, alpha=scale)
 
         return hook
-
-
-def _add(inputs: Tensor, output: Tensor, rows: slice | Tensor, lora: Lora) -> None:
-    """Add an adapter's change to some rows of a layer's output, in place."""
-    if isinstance(rows, slice):
-        output[rows].addmm_(inputs[rows] @ lora.down.T, lora.up.T, alpha=lora.scale)
-    else:
-        output.index_add_(0, rows, (inputs.index_select(0, rows) @ lora.down.T) @ lora.up.T, alpha=lora.scale)

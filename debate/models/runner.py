@@ -186,7 +186,7 @@ class Runner:
         return logits.float()
 
     def _forward(self, tokens: Tokens, positions: Tokens | Tensor, layout: Layout, wanted: Tokens | None) -> Tensor:
-        self._adapters.select(adapters_of(tokens), wanted, self.device)
+        self._adapters.select(adapters_of(tokens), wanted)
         output = self.model(
             input_ids=torch.as_tensor(ids_of(tokens), device=self.device)[None],
             position_ids=torch.as_tensor(positions, device=self.device)[None],
