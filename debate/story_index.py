@@ -128,7 +128,7 @@ class StoryIndex:
         return self.offsets[token + 1] - 1 if token + 1 < len(self.offsets) else len(self.folded) - 1
 
 
-# Debates of a round go through all its stories in turn, so all should be here; one takes its own size three times.
+# Debates of a round go through all its stories in turn, so all should be here; one takes four times its story.
 @lru_cache(maxsize=1024)
 def story_index(story: str) -> StoryIndex:
     """Make a story ready for verifying quotes; the last stories are kept.
