@@ -151,6 +151,8 @@ def read_adapter(folder: Path, model: nn.Module) -> dict[str, Lora]:
     for name, shape in shapes.items():
         if tuple(given[name].shape) != shape:
             raise _misfit(folder, f"size mismatch for {name}: {tuple(given[name].shape)}, the model's {shape}")
+        if not given[name].isfinite().all():  # in a mixed batch they would reach other requests
+            raise ModelAccessError(f"adapter {folder}: {name} is not finite; its training failed, so train it again")
     like = next(model.parameters())
     return {
         name: Lora(

@@ -327,6 +327,19 @@ def test_more_than_plain_lora_is_refused(folders: Path, tmp_path: Path, option: 
         open_model(config(changed, "judge"))
 
 
+def test_an_adapter_that_diverged_is_refused(folders: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    changed = Path(shutil.copytree(folders, tmp_path / "copied"))
+    path = changed / "judge" / "adapter_model.safetensors"
+    weights = load_file(path)
+    name = sorted(weights)[0]
+    weights[name][0, 0] = float("nan")
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(ModelAccessError, match=r"lora_A.weight is not finite"):
+        open_model(config(changed, "judge"))
+
+
 def test_an_adapter_of_embeddings_or_with_another_head_is_refused(folders: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
