@@ -333,7 +333,7 @@ def test_an_adapter_that_diverged_is_refused(folders: Path, tmp_path: Path) -> N
     changed = Path(shutil.copytree(folders, tmp_path / "copied"))
     path = changed / "judge" / "adapter_model.safetensors"
     weights = load_file(path)
-    name = sorted(weights)[0]
+    name = min(weights)
     weights[name][0, 0] = float("nan")
     save_file(weights, path, metadata={"format": "pt"})
     with pytest.raises(ModelAccessError, match=r"lora_A.weight is not finite"):
