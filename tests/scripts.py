@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import os
 import random
 import re
@@ -99,6 +100,61 @@ def refine(messages: Messages, draw: Draw) -> str:
 def refining_debater() -> ScriptedModel:
     """A debater that can be criticised and write anew."""
     return ScriptedModel(refine, choose=lean, score=likelihood, name="scripted/tests.scripts:refining_debater")
+
+
+def rise(messages: Messages, draw: Draw) -> str:
+    """Like ``refine``, but the number of reasons rises with the sample, and by the critique followed."""
+    if "Write a critique" in messages[-1].content:
+        return f"Say more of line {draw.sample + 1}."
+    said = re.search(r"for (\d+) reasons", messages[-2].content) if len(messages) > 1 else None
+    followed = re.search(r"Say more of line (\d+)", messages[-1].content)
+    reasons = 10 * draw.sample + noise(messages[-1].content).randrange(10)
+    if said and followed:
+        reasons = int(said[1]) + 1000 * int(followed[1])
+    return re.sub(r"for \d+ reasons", f"for {reasons} reasons", refine(messages, draw))
+
+
+def rising_debater() -> ScriptedModel:
+    """A debater whose every sample gives more reasons than the one before, and every later critique helps more."""
+    return ScriptedModel(rise, name="scripted/tests.scripts:rising_debater")
+
+
+def count_reasons(messages: Messages, choices: Sequence[str]) -> list[float]:
+    """Prefer the answer for which more reasons are named, and of critiques the one of the highest line."""
+    text = messages[-1].content
+    if "Which critique" in text:
+        lines = [int(line) for line in re.findall(r"Say more of line (\d+)", text)]
+        return [0.9 * (line == max(lines)) for line in lines]
+    named = {letter: re.findall(rf"^Debater {letter}: .*?for (\d+) reasons", text, re.MULTILINE) for letter in "AB"}
+    more = sum(map(int, named["A"])) - sum(map(int, named["B"]))
+    share = 1 / (1 + math.exp(-max(-9.0, min(9.0, more / 2e5 if abs(more) > 9000 else more / 100))))
+    return [0.9 * share, 0.9 * (1 - share), *([0.0] * (len(choices) - 2))]
+
+
+def counting_judge() -> ScriptedModel:
+    """A judge that believes whoever names more reasons."""
+    return ScriptedModel(choose=count_reasons, name="scripted/tests.scripts:counting_judge")
+
+
+def second_rising_debater() -> ScriptedModel:
+    """The same under another name, so that its calls are counted by themselves."""
+    return ScriptedModel(rise, name="scripted/tests.scripts:second_rising_debater")
+
+
+def second_counting_judge() -> ScriptedModel:
+    """A judge that asks something, and of tens of reasons counts only an odd number of them."""
+
+    def choose(messages: Messages, choices: Sequence[str]) -> list[float]:
+        def odd(found: re.Match[str]) -> str:
+            return found[0] if int(found[1]) // 10 % 2 else "for 0 reasons"
+
+        *before, last = messages
+        return count_reasons([*before, last._replace(content=re.sub(r"for (\d+) reasons", odd, last.content))], choices)
+
+    def speak(messages: Messages, draw: Draw) -> str:
+        return f"What does line {noise('ask', messages, draw).randrange(10**6)} prove?"
+
+    return ScriptedModel(speak, choose=choose, name="scripted/tests.scripts:second_counting_judge")
 
 
 def judge() -> ScriptedModel:

@@ -1,25 +1,28 @@
-"""Configurations that the tournament commands share, and those of a Swiss tournament and a field of consultants."""
+"""Configurations that the tournament commands share, and those of each of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from debate.agents.critic import MAX_CRITIQUES
 from debate.agents.debater import draws_differ
 from debate.agents.judge import JudgeConfig
 from debate.config import NOT_IN_DIGEST, Config
 from debate.extensions import is_extension
 from debate.models.limits import Price
-from debate.models.load import ModelConfig, capabilities_of
+from debate.models.load import ModelConfig, ModelField, capabilities_of
 from debate.models.prices import PriceConfig, price_table
 from debate.protocols import BaselineName, ProtocolConfig
 from debate.question import DistractorChoice, Fold
 from debate.tracking import TrackingConfig
+from optimizers.preference import Orders
 from tournaments.matches import OutcomeKind
 from tournaments.pairing import default_rounds, round_robin, schedule_is_round_robin
 from tournaments.players import PlayerConfig, SpeechConfig
+from tournaments.variants import Variant, make_variants
 
 
 class QuestionsConfig(Config):
@@ -249,6 +252,106 @@ class ConsultancyConfig(FieldConfig):
                 "tournaments.swiss, or use protocol.kind consultancy"
             )
         return self
+
+
+Size = Annotated[int, Field(ge=1, le=1024)]
+
+
+class CompareConfig(SessionConfig, QuestionsConfig, RatingConfig):
+    """One player under optimizers of several sizes, on the same questions, before several judges."""
+
+    player: PlayerConfig = Field(description="the player, without an optimizer")
+    n: tuple[Size, ...] = Field((1, 2, 4, 8, 16), description="best-of-N: speeches of which one is chosen")
+    critiques: tuple[Annotated[int, Field(ge=0, le=MAX_CRITIQUES)], ...] = Field(
+        (0, 2, 8), description="critique-and-refine: critiques of a speech, K; 0 for none"
+    )
+    together: tuple[tuple[Size, Annotated[int, Field(ge=1, le=MAX_CRITIQUES)]], ...] = Field(
+        (), description="both: [N, K], the best of N is criticised; it takes N + K + 1 expert calls"
+    )
+    preferences: tuple[JudgeConfig, ...] = Field(min_length=1, description="preference models; each variant has each")
+    judges: tuple[JudgeConfig, ...] = Field(
+        min_length=1, description="who judges: the preference models themselves, and others that are held out"
+    )
+    orders: Orders = Field("both", description="both: scored in both orders of the answers; single: in the shown one")
+    opponent: Literal["hidden", "sampled"] = Field("hidden", description="as in an optimizer")
+    replies: int | None = Field(None, ge=1, le=64, description="replies that are sampled (opponent: sampled)")
+    case: Literal["mean", "worst"] | None = Field(None, description="of sampled replies: the mean score, or the worst")
+    critic: ModelField | None = Field(None, description="the critic's model; none for the player's own")
+    protocol: ProtocolConfig = Field(ProtocolConfig(), description="how a debate goes; one with two speakers")
+    speech: SpeechConfig = Field(SpeechConfig(), description="limits and sampling of speeches")
+    long_stories: Literal["refuse", "window"] = Field(
+        "refuse", description="what to do with stories over the player's context: refuse to start, or show a window"
+    )
+
+    @model_validator(mode="after")
+    def _comparable(self) -> Self:
+        if self.player.optimizer:
+            raise ValueError("player.optimizer: the variants' optimizers are made from n, critiques and together")
+        if self.player.model is None:
+            raise ValueError(f"player {self.player.name!r} has no model, so all its speeches are one; give it a model")
+        if self.protocol.speakers != 2:
+            raise ValueError(f"variants debate the base, and a {self.protocol.kind} has one speaker; use another kind")
+        if len(self.sizes) < 2:
+            raise ValueError("there is nothing beside N = 1 to compare; add to n, critiques or together")
+        for what, judges in (("preference", self.preferences), ("judge", self.judges)):
+            double = sorted(name for name, count in Counter(one.label for one in judges).items() if count > 1)
+            if double:
+                raise ValueError(f"{what} named twice: {', '.join(double)}; give every {what} a name of its own")
+        self.field(self.judges[0])  # holds what every field must hold
+        return self
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """N and K of every variant, the base first."""
+        alone = [*((n, 0) for n in sorted(self.n)), *((1, critiques) for critiques in sorted(self.critiques))]
+        return list(dict.fromkeys([(1, 0), *alone, *self.together]))
+
+    @property
+    def variants(self) -> list[Variant]:
+        """All variants, the base first."""
+        options = {"opponent": self.opponent, "replies": self.replies, "case": self.case, "critic": self.critic}
+        given = {name: value for name, value in options.items() if value is not None}
+        return make_variants(self.player, self.sizes, self.preferences, orders=self.orders, **given)
+
+    def field(self, judge: JudgeConfig) -> FieldConfig:
+        """The field in which the player stands before a judge, under the largest of its optimizers."""
+        largest = max(self.variants, key=lambda variant: (variant.n, variant.critiques))
+        shared = {name: getattr(self, name) for name in SessionConfig.model_fields | QuestionsConfig.model_fields}
+        return FieldConfig(
+            **shared,
+            outcome=self.outcome,
+            players=(largest.player,),
+            judge=judge,
+            protocol=self.protocol,
+            speech=self.speech,
+            long_stories=self.long_stories,
+        )
+
+    @property
+    def models(self) -> list[ModelConfig]:
+        """The models of the player, of critics, preference models and judges."""
+        asked = (self.player.model, self.critic, self.field(self.judges[0]).questioner_model)
+        return [*(model for model in asked if model is not None), *self._judging]
+
+    @property
+    def judge_models(self) -> list[ModelConfig]:
+        """The models of judges, of the judge that speaks, and of preference models."""
+        speaking = self.field(self.judges[0]).questioner_model
+        return [*([] if speaking is None else [speaking]), *self._judging]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of player, judges, preference models and protocol."""
+        return [self.protocol.kind, self.player.kind, *(judge.kind for judge in (*self.judges, *self.preferences))]
+
+    @property
+    def example_files(self) -> list[str]:
+        """The file of example speeches that the player is shown."""
+        return [] if self.player.examples is None else [self.player.examples]
+
+    @property
+    def _judging(self) -> list[ModelConfig]:
+        return [judge.model for judge in (*self.judges, *self.preferences) if judge.model is not None]
 
 
 class RejudgeConfig(SessionConfig, RatingConfig):

@@ -105,9 +105,6 @@ def optimizer_calls(
 ) -> Iterator[tuple[ModelConfig, Calls]]:
     """What a player's optimizers add to the sampling of its speeches, by model.
 
-    Replies of opponents are counted as if the player's own model gave them: over a field, what each is asked by others
-    is what it asks of them.
-
     Args:
         player: The player.
         field: Its field.
@@ -116,11 +113,29 @@ def optimizer_calls(
     Yields:
         Models and the calls to them.
     """
-    if not player.optimizer:
-        return
-    turns, judge = field.turns, field.config.judge
+    if player.optimizer:
+        yield from need_calls(need(player.optimizer, judge=field.config.judge), field.turns, player, field, reader_of)
+
+
+def need_calls(
+    wanted: Need, turns: int, player: PlayerConfig, field: Field, reader_of: Callable[[ModelConfig], Reader]
+) -> Iterator[tuple[ModelConfig, Calls]]:
+    """What some speeches of a player take beside the sampling of its own, by model.
+
+    Replies of opponents are counted as if the player's own model gave them: over a field, what each is asked by others
+    is what it asks of them.
+
+    Args:
+        wanted: What each speech takes.
+        turns: How many speeches.
+        player: The player.
+        field: Its field.
+        reader_of: Measures what a model reads.
+
+    Yields:
+        Models and the calls to them.
+    """
     speech = player.speech or field.config.speech
-    wanted = need(player.optimizer, judge=judge)
     if player.model is not None:
         reader = reader_of(player.model)
         story = reader.mean_story + reader.speaker_frame(field.role, f"{field.role}_free", longest=False)

@@ -255,7 +255,7 @@ def plan_field(field: Field) -> Plan:
         if room is not None and player.reads_story(scores=capabilities_of(player.model).score):
             story_tokens[player.name] = room
             too_long[player.name] = sum(length > room for length in reader.stories.values())
-        spent = _speeches(player, field, reader) + _ranking(player, field, reader, ranked)
+        spent = _speeches(player, field, reader) + ranking_calls(player, field, reader, ranked)
         calls[player.model.label] = calls.get(player.model.label, Calls()) + spent
     for player in config.players:
         for model, spent in optimizer_calls(player, field, reader_of):
@@ -263,11 +263,11 @@ def plan_field(field: Field) -> Plan:
     if config.judge.model is not None:
         reader, name = reader_of(config.judge.model), config.judge.model.label
         check_judge(field, reader)
-        calls[name] = calls.get(name, Calls()) + _judging_all(field, reader)
+        calls[name] = calls.get(name, Calls()) + judging_all(field, reader)
     if field.asked and config.questioner_model is not None:
         reader, name = reader_of(config.questioner_model), config.questioner_model.label
         check_questioner(field, reader)
-        calls[name] = calls.get(name, Calls()) + _asking(field, config.questioner_model, reader)
+        calls[name] = calls.get(name, Calls()) + asking_calls(field, config.questioner_model, reader)
     return Plan(
         field.debates,
         field.self_play_debates,
@@ -275,11 +275,12 @@ def plan_field(field: Field) -> Plan:
         calls,
         {name: count for name, count in too_long.items() if count},
         story_tokens,
-        tuple(_notes(config)),
+        tuple(plan_notes(config)),
     )
 
 
-def _notes(config: FieldConfig) -> list[str]:
+def plan_notes(config: FieldConfig) -> list[str]:
+    """What a user must know of how the judge will judge."""
     notes = []
     model = config.judge.model
     if model is not None and config.judge.kind == "letter" and thinks(config.judge):
@@ -296,11 +297,23 @@ def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     """
     if player.model is None:
         return Calls()
-    speech = player.speech or field.config.speech
-    short = player.kind == "evidence_first" and speech.max_words - _quoted_words(player, field) < SHORT_WORDS
     samples = need(player.optimizer, judge=field.config.judge).samples
-    each = samples * (round(field.rounds * field.sides) if short else field.turns)
-    heard = 0.0 if short else heard_tokens(player, field, reader)
+    turns = round(field.rounds * field.sides) if is_short(player, field) else field.turns
+    return sampling_calls(samples * turns, player, field, reader)
+
+
+def is_short(player: PlayerConfig, field: Field) -> bool:
+    """Whether a player has only room for a sentence beside its quotes, and so hears nothing of the debate."""
+    speech = player.speech or field.config.speech
+    return player.kind == "evidence_first" and speech.max_words - _quoted_words(player, field) < SHORT_WORDS
+
+
+def sampling_calls(samples: int, player: PlayerConfig, field: Field, reader: Reader) -> Calls:
+    """Count the calls of a player's model that sample so many speeches."""
+    if player.model is None:
+        return Calls()
+    speech = player.speech or field.config.speech
+    heard = 0.0 if is_short(player, field) else heard_tokens(player, field, reader)
     story = reader.mean_story if player.reads_story(scores=True) else 0
     frame = reader.speaker_frame(field.role, template_of(player, field), longest=False)
     frame += examples_tokens(player, field, reader)
@@ -308,9 +321,9 @@ def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     drafts = useful_drafts(player.drafts, able, speech.sampling) if player.kind == "evidence_first" else 1
     scoring = drafts if drafts > 1 else 0
     return Calls(
-        each * (drafts + scoring),
-        round(each * (frame + story + heard) + each * scoring * 120),
-        each * drafts * (speech.max_tokens + hidden_tokens(player.model)),
+        samples * (drafts + scoring),
+        round(samples * (frame + story + heard) + samples * scoring * 120),
+        samples * drafts * (speech.max_tokens + hidden_tokens(player.model)),
     )
 
 
@@ -323,7 +336,7 @@ def _quoted_words(player: PlayerConfig, field: Field) -> float:
     return sum(answers) / len(answers) + player.quotes * sum(lengths) / max(1, len(lengths))
 
 
-def _ranking(player: PlayerConfig, field: Field, reader: Reader, ranked: set[tuple[str, str, str]]) -> Calls:
+def ranking_calls(player: PlayerConfig, field: Field, reader: Reader, ranked: set[tuple[str, str, str]]) -> Calls:
     """Ranking by likelihood takes a call a sentence, shared by both sides and all players of one model.
 
     A model without likelihoods is asked to pick, once for each speech.
@@ -353,14 +366,14 @@ def _said(field: Field, reader: Reader) -> int:
     return round(speeches + (1 + field.apart) * field.asked * reader.speech(protocol.questioner.max_words))
 
 
-def _asking(field: Field, model: ModelConfig, reader: Reader) -> Calls:
+def asking_calls(field: Field, model: ModelConfig, reader: Reader) -> Calls:
     """The judge asks before each round but the first, having heard on average half of all that is said."""
     calls, questioner = field.questions_asked, field.config.protocol.questioner
     prompt = reader.questioner_frame(roles(field), longest=False) + _said(field, reader) // (2 * (1 + field.apart))
     return Calls(calls, calls * prompt, calls * (questioner.max_tokens + hidden_tokens(model)))
 
 
-def _judging_all(field: Field, reader: Reader) -> Calls:
+def judging_all(field: Field, reader: Reader) -> Calls:
     """Every debate is judged in both orders, and so is every question that the judge decides without one."""
     judge, questions = field.config.judge, field.all_questions
     frame = reader.judge_frame(roles(field), thinks=thinks(judge), informed=False, longest=False)
