@@ -13,12 +13,19 @@ from debate.models.load import kind_of
 from debate.run import COMMAND as RUN
 from tests.commands import call
 from tests.runs import ROOT
-from tournaments.config import FieldConfig
+from tournaments.compare_optimizers import COMMAND as COMPARE
+from tournaments.config import CompareConfig, FieldConfig
 from tournaments.consultancy import COMMAND as CONSULTANCY
 from tournaments.rejudge import COMMAND as REJUDGE
 from tournaments.swiss import COMMAND as SWISS
 
-COMMANDS: dict[str, Command[Any]] = {"swiss": SWISS, "consultancy": CONSULTANCY, "run": RUN, "rejudge": REJUDGE}
+COMMANDS: dict[str, Command[Any]] = {
+    "swiss": SWISS,
+    "consultancy": CONSULTANCY,
+    "run": RUN,
+    "rejudge": REJUDGE,
+    "compare_optimizers": COMPARE,
+}
 FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file())
 
 
@@ -33,8 +40,9 @@ def test_every_file_is_a_configuration_of_the_command_of_its_folder(path: Path) 
 
 
 def test_the_configurations_that_the_documentation_names_are_there() -> None:
-    named = {f"swiss/{stem}.yaml" for stem in ("smoke", "openai", "quality")}
+    named = {f"swiss/{stem}.yaml" for stem in ("smoke", "openai", "quality", "paper")}
     named |= {f"{command}/openai.yaml" for command in ("run", "consultancy")}
+    named |= {"compare_optimizers/smoke.yaml"}
     assert named <= {name(path) for path in FILES}
 
 
@@ -43,7 +51,7 @@ def test_every_plan_can_be_made_where_nothing_must_be_fetched(path: Path, monkey
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)  # a plan asks nobody, so it needs no key
     command = COMMANDS[path.parent.name]
     config = parse(command.config, read_tree(path), where=name(path))
-    if not isinstance(config, FieldConfig):
+    if not isinstance(config, (FieldConfig, CompareConfig)):
         pytest.skip("it plans debates that some other run has held")
     if not config.source.startswith("shipped:"):
         pytest.skip(f"{config.source} does not ship")

@@ -22,14 +22,14 @@ _COLOURS = (ACCENT, "var(--high)", "var(--low)")
 
 def judge_result(found: Compared, view: JudgeView) -> Table:
     """What one judge made of the variants, a row each."""
-    ratings = view.ratings(found.playing)
+    ratings, several = view.ratings(found.playing), found.several
     rows: list[list[Cell]] = []
     for variant in found.variants:
         rates = view.rates(variant)
         rows.append(
             [
                 variant.name,
-                variant.preference.label,
+                *([variant.preference.label] if several else []),
                 view.match(variant),
                 found.preference_scores.get(variant.name),
                 rates.both,
@@ -41,7 +41,7 @@ def judge_result(found: Compared, view: JudgeView) -> Table:
         )
     columns = (
         Column("variant"),
-        Column("preference model"),
+        *([Column("preference model")] if several else []),
         Column("the judge is"),
         Column("preference score", kind="log_odds"),
         Column("wins against N=1", kind="share"),
@@ -52,7 +52,8 @@ def judge_result(found: Compared, view: JudgeView) -> Table:
         Column("Elo when wrong", kind="rating"),
     )
     note = (
-        f"Judge: {view.name}; 'matched': it is the preference model itself. 'Preference score': mean log-odds that the "
+        f"Judge: {view.name}; 'matched': it is the preference model itself"
+        f"{'' if several else ', ' + found.variants[0].preference.label}. 'Preference score': mean log-odds that the "
         "preference model gave to what was spoken against the base (of N=1, in self-play). Intervals are 95 %, robust "
         "by story. Both Elo columns are of one fit, in which self-play joins the two sides; 0 is the mean of all."
     )
@@ -149,7 +150,12 @@ def effort_figure(found: Compared, view: JudgeView) -> Figure:
         groups.setdefault((kind, variant.preference.label), []).append((variant, rate))
         rows.append([variant.name, variant.preference.label, view.match(variant), variant.expert_calls, rate])
     traces = [
-        _trace(f"{kind} by {label}", points, _COLOURS[kinds.index(kind)], joined=kind != kinds[2])
+        _trace(
+            f"{kind} by {label}" if found.several else kind,
+            points,
+            kinds.index(kind),
+            matched=view.match(points[0][0]) == "matched",
+        )
         for (kind, label), points in groups.items()
     ]
     columns = (
@@ -163,22 +169,30 @@ def effort_figure(found: Compared, view: JudgeView) -> Figure:
     layout = {
         "height": 380,
         "xaxis": {"type": "log", "tickvals": ticks, "title": {"text": "expert calls a speech (best-of-N: N)"}},
-        "yaxis": {"title": {"text": "wins against N = 1, 95 % interval"}, "tickformat": ".0%", "zeroline": False},
+        "yaxis": {"title": {"text": "wins against N = 1, 95 % interval"}, "tickformat": ".0%", "automargin": True},
         "shapes": [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0.5, "y1": 0.5, "line": {"dash": "dot"}}],
         "showlegend": True,
+        "legend": {"orientation": "h", "y": -0.25},
     }
     title = f"Win rate against N = 1 before {view.name}"
-    return Figure(title, traces, layout, "The dotted line is N = 1 itself.", Table(title, columns, rows))
+    return Figure(
+        title,
+        traces,
+        layout,
+        "Dotted: N = 1 itself. A line is whole where the judge is the preference model.",
+        Table(title, columns, rows),
+    )
 
 
-def _trace(name: str, points: Sequence[tuple[Variant, Interval]], colour: str, *, joined: bool) -> Mapping[str, object]:
+def _trace(name: str, points: Sequence[tuple[Variant, Interval]], kind: int, *, matched: bool) -> Mapping[str, object]:
+    colour = _COLOURS[kind]
     ordered = sorted(points, key=lambda point: point[0].expert_calls)
     rates = [rate for _, rate in ordered]
     return {
         "type": "scatter",
-        "mode": "lines+markers" if joined else "markers",
+        "mode": "lines+markers" if kind < 2 else "markers",
         "name": name,
-        "x": [variant.expert_calls for variant, _ in ordered],
+        "x": [variant.expert_calls * 1.03**kind for variant, _ in ordered],  # beside each other, not upon
         "y": [rate.value for rate in rates],
         "error_y": {
             "type": "data",
@@ -187,7 +201,7 @@ def _trace(name: str, points: Sequence[tuple[Variant, Interval]], colour: str, *
             "arrayminus": [rate.value - rate.low for rate in rates],
             "color": colour,
         },
-        "line": {"color": colour},
+        "line": {"color": colour, "dash": "solid" if matched else "dash"},
         "marker": {"color": colour, "size": 9},
         "hovertext": [f"{variant.name}: {rate.format(percent=True)}" for variant, rate in ordered],
         "hoverinfo": "text",

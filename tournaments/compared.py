@@ -194,6 +194,11 @@ class Compared:
         return [variant for variant in self.variants if variant.plays]
 
     @property
+    def several(self) -> bool:
+        """Whether there are several preference models."""
+        return len({variant.preference.label for variant in self.variants}) > 1
+
+    @property
     def gaps(self) -> list[Gap]:
         """Over-optimisation, for each variant whose preference model judges too, before each other judge."""
         found = []
