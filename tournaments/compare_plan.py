@@ -12,7 +12,7 @@ from debate.protocols import build_protocol
 from debate.question import Question
 from tournaments.calls import Calls
 from tournaments.config import CompareConfig
-from tournaments.contexts import check_judge, check_questioner, story_room
+from tournaments.contexts import check_judge, check_player_examples, check_questioner, story_room
 from tournaments.lengths import Reader
 from tournaments.optimizer_calls import Need, need_calls
 from tournaments.plan import (
@@ -162,6 +162,7 @@ def _windows(config: CompareConfig, field: Field, reader_of: ReaderOf) -> tuple[
     player = config.player
     if player.model is None:
         return {}, {}
+    check_player_examples(player, field)
     reader = reader_of(player.model)
     room = story_room(player, field, reader)
     if room is None or not player.reads_story(scores=capabilities_of(player.model).score):

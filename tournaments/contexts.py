@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from debate.agents.debater import check_examples
 from debate.agents.evidence import longest_quote
 from debate.agents.judge import JudgeConfig
 from debate.errors import ContextError
@@ -57,6 +58,22 @@ def heard_tokens(player: PlayerConfig, field: Field, reader: Reader) -> float:
 def examples_tokens(player: PlayerConfig, field: Field, reader: Reader) -> int:
     """Tokens that a player's example speeches take in each of its prompts."""
     return 0 if player.examples is None else reader.examples(read_examples(player.examples), field.role)
+
+
+def check_player_examples(player: PlayerConfig, field: Field) -> None:
+    """Hold that a player's examples are speeches that it might give, and on none of the stories that are debated.
+
+    Raises:
+        ConfigError: One is not within the player's limits, or quotes what its story does not hold.
+        FoldError: One is on a story of the field's questions.
+    """
+    if player.examples is None:
+        return
+    examples = read_examples(player.examples)
+    check_examples(examples, (player.speech or field.config.speech).limits)
+    for story in {question.story_id: question.story for question in field.all_questions}.values():
+        for example in examples:
+            example.hold_apart(story)
 
 
 def template_of(player: PlayerConfig, field: Field) -> str:

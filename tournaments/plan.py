@@ -20,6 +20,7 @@ from tournaments.calls import Calls, hidden_tokens, judging_calls
 from tournaments.config import ConsultancyConfig, FieldConfig, SwissConfig
 from tournaments.contexts import (
     check_judge,
+    check_player_examples,
     check_questioner,
     examples_tokens,
     heard_tokens,
@@ -234,6 +235,7 @@ def plan_field(field: Field) -> Plan:
     Raises:
         ContextError: The context of a model is too short, whatever story a player may be shown: a player's for the
             speeches that it hears, a judge's for a debate or for a story that it is to read.
+        DissoiError: A player's examples are none, or on a story of the field.
     """
     config = field.config
     prompts = Prompts(Path(config.prompts) if config.prompts else None)
@@ -250,6 +252,7 @@ def plan_field(field: Field) -> Plan:
     for player in config.players:
         if player.model is None:
             continue
+        check_player_examples(player, field)
         reader = reader_of(player.model)
         room = story_room(player, field, reader)
         if room is not None and player.reads_story(scores=capabilities_of(player.model).score):

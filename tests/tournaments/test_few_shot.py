@@ -15,6 +15,7 @@ from debate.models.load import ModelConfig
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
 from debate.question import Question
+from debate.sources import load
 from debate.transcript import Transcript
 from tests.runs import SCRIPTS, assert_refused, cells, hold, swiss
 from tournaments.config import SwissConfig
@@ -122,6 +123,21 @@ def test_a_missing_file_is_refused_before_there_is_a_run(tmp_path: Path) -> None
     refused = hold(tmp_path, players=players(str(tmp_path / "none.yaml")), stories=1, self_play=None)
     assert_refused(refused, "none.yaml", "cannot be read")
     assert not (tmp_path / "run").exists()
+
+
+def test_examples_that_are_no_use_are_refused_before_there_is_a_run(tmp_path: Path) -> None:
+    shipped = load("shipped:stories")[0]
+    story = shipped.story or ""
+    sentence = next(part for part in story.replace("\n", " ").split(". ") if len(part.split()) > 6)
+    argument = f"It is so, as anybody can see. <quote>{sentence}</quote> {'And that is what it says. ' * 4}"
+    same = {"question": "Who?", "answers": ["Ana.", "Tomas."], "story": story, "argument": argument}
+    short = EXAMPLE | {"argument": "<quote>the boat was gone</quote>"}
+    false = EXAMPLE | {"argument": EXAMPLE["argument"].replace("the boat was gone", "the goat was gone")}
+    for row, words in ((same, "is being debated"), (short, "fewer than 25"), (false, "is not in its story")):
+        path = write_examples(tmp_path, row)
+        refused = hold(tmp_path, players=players(path), fold=None, stories=None, per_story=None, self_play=None)
+        assert_refused(refused, words)
+        assert not (tmp_path / "run").exists()
 
 
 def test_best_of_n_at_temperature_0_is_refused_with_advice(tmp_path: Path) -> None:
