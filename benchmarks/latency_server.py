@@ -31,9 +31,9 @@ def seed_of(model: str, messages: Sequence[Mapping[str, str]]) -> int:
     return int.from_bytes(digest[:8], "big")
 
 
-def write_speech(model: str, messages: Sequence[Mapping[str, str]]) -> str:
+def write_speech(model: str, messages: Sequence[Mapping[str, str]], sample: int = 0) -> str:
     """Write a debater's speech of about 100 words, with two sentences of the story of its prompt."""
-    seed = seed_of(model, messages)
+    seed = seed_of(model, messages) + 7919 * sample
     story = messages[-1]["content"].partition("<story>")[2].partition("</story>")[0]
     sentences = [part.strip() for part in story.replace("\n", " ").split(". ") if len(part) > 20]
     first, second = sentences[seed % len(sentences)], sentences[seed // 1000 % len(sentences)]
@@ -57,11 +57,11 @@ def complete(request: Mapping[str, Any]) -> bytes:
     logprobs = None
     if request.get("logprobs"):
         top = _logprobs(letter_share(model, messages))
-        text = top[0]["token"]
+        texts = [top[0]["token"]]
         logprobs = {"content": [{**top[0], "top_logprobs": top}], "refusal": None}
     else:
-        text = write_speech(model, messages)
-    tokens_in, tokens_out = sum(len(message["content"]) for message in messages) // 4, len(text) // 4 + 1
+        texts = [write_speech(model, messages, sample) for sample in range(request.get("n") or 1)]
+    tokens_in, tokens_out = sum(len(message["content"]) for message in messages) // 4, sum(map(len, texts)) // 4 + 1
     response = {
         "id": f"chatcmpl-{seed_of(model, messages)}",
         "object": "chat.completion",
@@ -69,11 +69,12 @@ def complete(request: Mapping[str, Any]) -> bytes:
         "model": model,
         "choices": [
             {
-                "index": 0,
+                "index": index,
                 "message": {"role": "assistant", "content": text, "refusal": None},
                 "logprobs": logprobs,
                 "finish_reason": "stop",
             }
+            for index, text in enumerate(texts)
         ],
         "usage": {
             "prompt_tokens": tokens_in,

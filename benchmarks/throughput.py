@@ -11,7 +11,11 @@ however many questions there are. The very same requests, in the same order of d
 asked the same. CPU is that of the client's process alone, imports and the reading of questions left out on both sides;
 "command" is the whole of the process, from its start to the report.
 
-Options: ``--latency S`` (1), ``--repeats N`` (3), ``--profile FILE`` (one run of ours under cProfile, and no table).
+With ``--best-of N`` each speech is the best of N, sampled in one request and each scored by the judge in both orders: a
+round then has two stages, and ideal seconds = (2 x rounds + 1) x latency.
+
+Options: ``--latency S`` (1), ``--best-of N`` (1), ``--repeats N`` (3), ``--profile FILE`` (one of our runs
+under cProfile, and no table).
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import argparse
 import asyncio
 import contextlib
 import cProfile
+import itertools
 import json
 import resource
 import statistics
@@ -77,16 +82,23 @@ class Run(NamedTuple):
     server: Mapping[str, Any]
 
 
-def config_for(questions: int, base_url: str) -> SwissConfig:
+def stage_sizes(best_of: int) -> list[int]:
+    """How many requests of a debate go at once, stage by stage."""
+    scores = [2 * best_of * 2] if best_of > 1 else []
+    return [2, *scores] * ROUNDS + [2]
+
+
+def config_for(questions: int, base_url: str, best_of: int = 1) -> SwissConfig:
     """The tournament that is held: one match of two players."""
-    flying = 4 * questions  # two debates a question, two calls of each at a time
+    flying = 2 * questions * max(stage_sizes(best_of))  # two debates a question
+    optimizer = {"kind": "best_of_n", "n": best_of} if best_of > 1 else None
 
     def model(name: str) -> dict[str, Any]:
         return {"name": f"bench/{name}", "base_url": base_url, "concurrency": flying, "timeout_s": 600}
 
     tree = {
         "source": f"dossiers:{questions}",
-        "players": [{"name": name, "model": model(name)} for name in ("first", "second")],
+        "players": [{"name": name, "model": model(name), "optimizer": optimizer} for name in ("first", "second")],
         "judge": {"model": model("judge")},
         "protocol": {"kind": "simultaneous", "rounds": ROUNDS},
         "concurrency": flying,
@@ -106,7 +118,7 @@ class _Recorder(ScriptedModel):
         """Note the request, and answer as the server would."""
         how = {"max_tokens": sampling.max_tokens, "temperature": sampling.temperature, "top_p": sampling.top_p}
         sent = self._note(messages, {**how, **({"n": len(draws)} if len(draws) > 1 else {})})
-        return [Completion(write_speech(self._wire, sent), "stop") for _ in draws]
+        return [Completion(write_speech(self._wire, sent, index), "stop") for index in range(len(draws))]
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
         """Note the request, and answer as the server would."""
@@ -120,7 +132,7 @@ class _Recorder(ScriptedModel):
         return sent
 
 
-async def collect_chains(config: SwissConfig) -> list[Chain]:
+async def collect_chains(config: SwissConfig, best_of: int) -> list[Chain]:
     """Find out what every debate of the tournament asks, one debate after the other and without a server."""
     taken: list[dict[str, Any]] = []
     prompts, protocol = Prompts(), build_protocol(config.protocol)
@@ -136,17 +148,19 @@ async def collect_chains(config: SwissConfig) -> list[Chain]:
     }
     judge = build_judge(config.judge, _Recorder("judge", taken), prompts)
     chains = []
+    sizes = stage_sizes(best_of)
+    ends = list(itertools.accumulate(sizes))
     for setup in match_setups(names[0], names[1], read_questions(config).cross_play, protocol):
         taken.clear()
         speakers = (players[str(setup.players[0])], players[str(setup.players[1])])
         spoken: Transcript = await protocol.hold(setup.question, speakers, setup.seats, Draw())
         for transcript in (spoken, spoken.swapped()):
             await judge.decide(transcript.view(), Draw())
-        if len(taken) != 2 * (ROUNDS + 1):
+        if len(taken) != ends[-1]:
             raise SystemExit(
                 f"{setup.question.id}: {len(taken)} calls; a speech was not valid, so the stages are mixed"
             )
-        chains.append([taken[start : start + 2] for start in range(0, len(taken), 2)])
+        chains.append([taken[end - size : end] for end, size in zip(ends, sizes, strict=True)])
     return chains
 
 
@@ -155,7 +169,7 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def run_ours(questions: int, base_url: str, profile: str | None) -> tuple[float, float]:
+def run_ours(questions: int, base_url: str, best_of: int, profile: str | None) -> tuple[float, float]:
     """Hold the tournament as ``tournaments.swiss`` does, run folder and store included; returns wall and CPU."""
     import openai.resources.chat  # noqa: F401 - imported beforehand on both sides
 
@@ -165,7 +179,7 @@ def run_ours(questions: int, base_url: str, profile: str | None) -> tuple[float,
     from tournaments.session import write_debates
     from tournaments.swiss import rate, tournament
 
-    config = config_for(questions, base_url)
+    config = config_for(questions, base_url, best_of)
     with tempfile.TemporaryDirectory() as folder:
         session = Session("benchmarks.throughput", config, Invocation(output=Path(folder) / "run"))
         data = read_questions(config)
@@ -232,7 +246,9 @@ def serving(latency: float) -> Iterator[str]:
             process.kill()
 
 
-def measure(kind: str, questions: int, chains: Path, latency: float, profile: str | None = None) -> Run:
+def measure(
+    kind: str, questions: int, chains: Path, latency: float, *, best_of: int, profile: str | None = None
+) -> Run:
     """Hold one run in a process of its own, against a server of its own."""
     with serving(latency) as base_url:
         command = [
@@ -240,6 +256,8 @@ def measure(kind: str, questions: int, chains: Path, latency: float, profile: st
             "-m",
             "benchmarks.throughput",
             str(questions),
+            "--best-of",
+            str(best_of),
             "--child",
             kind,
             base_url,
@@ -256,31 +274,31 @@ def measure(kind: str, questions: int, chains: Path, latency: float, profile: st
             return Run(Spent(wall_s, cpu_s, command_s), json.load(response))
 
 
-def child(kind: str, questions: int, base_url: str, chains: str, profile: str | None) -> None:
+def child(kind: str, questions: int, base_url: str, chains: str, *, best_of: int, profile: str | None) -> None:
     """Be one run, and print what it took."""
     if kind == "ours":
-        spent = run_ours(questions, base_url, profile)
+        spent = run_ours(questions, base_url, best_of, profile)
     else:
         spent = asyncio.run(run_bare(json.loads(Path(chains).read_text(encoding="utf-8")), base_url))
     print(json.dumps(spent))
 
 
-def compare(questions: int, latency: float, repeats: int) -> tuple[list[Cell], list[Cell]]:
+def compare(questions: int, latency: float, repeats: int, best_of: int) -> tuple[list[Cell], list[Cell]]:
     """Measure one size; returns a row for us and one for the bare loop, medians throughout."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chains.json"
-        chains = asyncio.run(collect_chains(config_for(questions, "http://127.0.0.1:1/v1")))
+        chains = asyncio.run(collect_chains(config_for(questions, "http://127.0.0.1:1/v1", best_of), best_of))
         path.write_text(json.dumps(chains), encoding="utf-8")
         runs: dict[str, list[Run]] = {"ours": [], "bare": []}
         for _ in range(repeats):
             for kind, done in runs.items():
-                done.append(measure(kind, questions, path, latency))
+                done.append(measure(kind, questions, path, latency, best_of=best_of))
     asked = {run.server["requests"] for done in runs.values() for run in done}
     if len(asked) > 1:
         raise SystemExit(f"{questions} questions: the runs did not ask the same: {runs}")
     medians = {kind: _medians(done) for kind, done in runs.items()}
     ours, bare = (
-        _row(questions, name, runs[kind], latency, (medians[kind], medians["bare"]))
+        _row(questions, name, runs[kind], latency * len(stage_sizes(best_of)), (medians[kind], medians["bare"]))
         for kind, name in (("ours", "dissoi"), ("bare", "bare AsyncOpenAI"))
     )
     return ours, bare
@@ -290,11 +308,11 @@ def _medians(runs: Sequence[Run]) -> Spent:
     return Spent(*(statistics.median(values) for values in zip(*(run.spent for run in runs), strict=True)))
 
 
-def _row(questions: int, name: str, runs: Sequence[Run], latency: float, spent: tuple[Spent, Spent]) -> list[Cell]:
+def _row(questions: int, name: str, runs: Sequence[Run], ideal: float, spent: tuple[Spent, Spent]) -> list[Cell]:
     """Make a row of the medians of some runs and those of the bare loop."""
     own, bare = spent
     server = statistics.median(run.server["cpu_s"] for run in runs)
-    calls, ideal = runs[0].server["calls"], (ROUNDS + 1) * latency
+    calls = runs[0].server["calls"]
     return [
         questions,
         name,
@@ -317,18 +335,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("questions", nargs="*", type=int, default=[40, 400])
     parser.add_argument("--latency", type=float, default=1.0)
+    parser.add_argument("--best-of", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--profile")
     parser.add_argument("--child", nargs=3, metavar=("KIND", "BASE_URL", "CHAINS"), help=argparse.SUPPRESS)
     flags = parser.parse_args()
     if flags.child:
         kind, base_url, chains = flags.child
-        child(kind, flags.questions[0], base_url, chains, flags.profile)
+        child(kind, flags.questions[0], base_url, chains, best_of=flags.best_of, profile=flags.profile)
         return
     if flags.profile:
-        measure("ours", flags.questions[0], Path(), flags.latency, flags.profile)
+        measure("ours", flags.questions[0], Path(), flags.latency, best_of=flags.best_of, profile=flags.profile)
         return
-    rows = [row for questions in flags.questions for row in compare(questions, flags.latency, flags.repeats)]
+    rows = [
+        row for questions in flags.questions for row in compare(questions, flags.latency, flags.repeats, flags.best_of)
+    ]
     titles = "calls,ideal s,wall s,wall / ideal,wall / bare,CPU ms a call,CPU / bare,server CPU ms a call"
     columns = [
         Column("questions", kind="count"),
@@ -338,7 +359,8 @@ def main() -> None:
         Column("connections", kind="count"),
         Column("command s", align="right"),
     ]
-    print_table(Table(f"Latency {flags.latency:g} s, medians of {flags.repeats}", columns, rows))
+    best = f", best of {flags.best_of}" if flags.best_of > 1 else ""
+    print_table(Table(f"Latency {flags.latency:g} s, medians of {flags.repeats}{best}", columns, rows))
 
 
 if __name__ == "__main__":
