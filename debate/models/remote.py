@@ -148,7 +148,10 @@ class RemoteModel:
         if adapter is not None:
             self.digest += f"+{adapter.name}"
         if capabilities.structured:
-            self.digest += ":structured"
+            self.digest += ":structured" if capabilities.logprobs else ":structured only"
+        # What changes the request changes the reply: one name may be declared in two ways.
+        self.digest += "" if capabilities.temperature else ":no temperature"
+        self.digest += "" if capabilities.system_role else ":no system role"
         if capabilities.reasoning and reasoning_tokens != REASONING_TOKENS:
             self.digest += f":{reasoning_tokens}"
         self.capabilities = capabilities
@@ -289,6 +292,9 @@ class RemoteModel:
             if self._served.get(endpoint) != endpoint.outages:
                 await self._serve(endpoint, site)
             response = await site.complete(self._model, sent, options)
+            if not is_well_formed(response):
+                paid = Usage(self.count_tokens(messages), 0)  # what it says of its tokens may be as odd as the rest
+                raise UnusableReplyError(f"{site.who} sent JSON that is no chat completion", paid)
             if not response.choices:
                 raise UnusableReplyError(f"{site.who} sent a reply without choices", self._usage(response, messages, 0))
             return response
@@ -334,6 +340,32 @@ class RemoteModel:
             cached=(prompt.cached_tokens or 0) if prompt else 0,
             reasoning=(reply.reasoning_tokens or 0) if reply else 0,
         )
+
+
+def is_well_formed(response: ChatCompletion) -> bool:
+    """Whether a reply has the types of a chat completion, as far as we read it: the SDK takes what a server sends.
+
+    Args:
+        response: What the SDK made of a reply.
+
+    Returns:
+        Whether texts are texts, log-probabilities and counts of tokens are numbers; without choices too.
+    """
+    try:
+        for choice in response.choices or ():
+            if not isinstance(_content(choice), str | None):
+                return False
+            told = (choice.logprobs.content or ()) if choice.logprobs else ()
+            entries = [one for entry in told for one in (entry, *(entry.top_logprobs or ()))]
+            if not all(isinstance(one.token, str) and one.logprob < 1 for one in entries):
+                return False
+        used = response.usage
+        parts = () if used is None else (used.prompt_tokens_details, used.completion_tokens_details)
+        counts: list[object] = [] if used is None else [used.prompt_tokens, used.completion_tokens]
+        counts += [getattr(part, name, None) for part in parts for name in ("cached_tokens", "reasoning_tokens")]
+        return all(isinstance(count, int | None) for count in counts)
+    except (AttributeError, TypeError):
+        return False
 
 
 def _first_tokens(response: ChatCompletion) -> list[TokenProbability]:

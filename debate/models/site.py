@@ -155,8 +155,22 @@ class Site:
 
         What a server sends twice on one connection, the next request there takes for its answer, and so on.
         """
-        if not response.id:
+        try:
+            reply = self._told(response)
+        except (AttributeError, TypeError):  # no chat completion at all: whoever asked will say so
             return False
+        if reply is None:
+            return False
+        asked = hash(tuple(message["content"] for message in messages))
+        if len(self._replies) >= _REMEMBERED:
+            del self._replies[next(iter(self._replies))]
+        return self._replies.setdefault(reply, asked) != asked
+
+    @staticmethod
+    def _told(response: ChatCompletion) -> int | None:
+        """What tells a reply from others, hashed; None where it has no id."""
+        if not response.id:
+            return None
         # Some servers' ids come round again soon, so the rest must be the same too.
         said = [choice.message and choice.message.content for choice in response.choices[:1]]
         told = [
@@ -165,11 +179,7 @@ class Site:
             if choice.logprobs and choice.logprobs.content
         ]
         used = response.usage and (response.usage.prompt_tokens, response.usage.completion_tokens)
-        reply = hash((response.id, response.created, used, *said, *told))
-        asked = hash(tuple(message["content"] for message in messages))
-        if len(self._replies) >= _REMEMBERED:
-            del self._replies[next(iter(self._replies))]
-        return self._replies.setdefault(reply, asked) != asked
+        return hash((response.id, response.created, used, *said, *told))
 
     def _connect(self, connections: int) -> openai.AsyncOpenAI:
         import httpx2

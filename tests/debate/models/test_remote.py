@@ -9,6 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,8 @@ from debate.models.base import Capabilities, Draw, Message, Sampling, ShortReply
 from debate.models.calls import LoggedModel
 from debate.models.letters import TokenProbability, choice_probabilities
 from debate.models.limits import Budget, Meter
-from debate.models.remote import RemoteModel, known_capabilities, wire_messages
+from debate.models.remote import RemoteModel, is_well_formed, known_capabilities, wire_messages
+from debate.models.site import Site
 from debate.store import Store
 from tests.servers import ChatServer, chat_server_fixture, running_chat_server
 
@@ -453,3 +455,34 @@ async def test_a_choice_that_is_given_twice_is_one_sample(connect: Connect) -> N
         replies = [await one.sample(DEBATE, draws=Draw().take(3), sampling=SAMPLING) for one in (plain, model)]
     assert [reply.text for reply in replies[0]] == [reply.text for reply in replies[1]]
     assert len({reply.text for reply in replies[1]}) == 3
+
+
+GOOD = {
+    "id": "x",
+    "choices": [{"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "logprob": -0.1}]}}],
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"choices": [None]},
+        {"choices": [{"message": {"content": ["A"]}}]},
+        {"choices": 3},
+        {"choices": [{"message": {"content": "A"}, "logprobs": {"content": [None]}}]},
+        {"choices": [{"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "logprob": None}]}}]},
+        {"choices": [{"message": {"content": "A"}, "logprobs": {"content": [{"token": "A", "logprob": 9999}]}}]},
+        {"usage": {"prompt_tokens": "many", "completion_tokens": 1}},
+        {"usage": "much"},
+    ],
+)
+def test_a_reply_of_other_types_is_no_chat_completion(wrong: dict[str, object]) -> None:
+    from openai._models import construct_type
+    from openai.types.chat import ChatCompletion
+
+    assert is_well_formed(cast("ChatCompletion", construct_type(type_=ChatCompletion, value=GOOD)))
+    assert is_well_formed(cast("ChatCompletion", construct_type(type_=ChatCompletion, value=GOOD | {"choices": None})))
+    reply = cast("ChatCompletion", construct_type(type_=ChatCompletion, value=GOOD | wrong))
+    assert not is_well_formed(reply)
+    site = Site("m", "http://localhost:1/v1", api_key="", key_variable="K", timeout_s=1, max_retries=0)
+    assert not site._is_stray(reply, [{"content": "q"}])
