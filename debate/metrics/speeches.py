@@ -31,14 +31,6 @@ class SpeechFigures:
     unscored: float | None = None
 
 
-def speech_figures(turns: Iterable[Turn]) -> SpeechFigures | None:
-    """Count over speeches; None where there are none."""
-    counts = _Counts()
-    for turn in turns:
-        counts.add(turn)
-    return counts.figures() if counts.speeches else None
-
-
 def figures_by_player(recorded: Iterable[Recorded]) -> dict[str | None, SpeechFigures]:
     """Count over the speeches of each player; debates are read once and none is held."""
     found: dict[str | None, _Counts] = {}

@@ -125,6 +125,7 @@ class Engine:
         self._threads = threads
         self._generation = Generation(runner, texts, max_batch, max_bytes)
         self._rows: list[Row] = []
+        self._unattached: dict[int, Exception] = {}
         self._passes = 0  # since the last decoding step
         self._pass_tokens = PASS_TOKENS
         self._pass_logits = max(1, PASS_LOGITS_BYTES // (4 * runner.vocabulary))
@@ -294,9 +295,16 @@ class Engine:
     def _enter(self, request: Request | Attachment) -> None:
         """Turn a request into rows and replies; one that cannot be answered fails here, alone."""
         if isinstance(request, Attachment):
-            self._runner.attach(request.number, request.loras)
+            try:
+                self._runner.attach(request.number, request.loras)
+            except Exception as error:  # noqa: BLE001 - the thread must outlive it; who asks for the adapter is told
+                self._unattached[request.number] = error
             return
         if request.answer.future.cancelled():
+            return
+        if request.adapter in self._unattached:
+            why = self._unattached[request.adapter]
+            request.answer.fail(ModelError(f"the adapter could not be put beside the model: {why}"))
             return
         try:
             prompt = marked(self._checked(self._texts.prompt(request.messages)), request.adapter)

@@ -7,7 +7,7 @@ import pytest
 from debate.metrics.accuracy import accuracy, mean_mass, unparsed
 from debate.metrics.bias import position_bias
 from debate.metrics.recovery import gap_recovered
-from debate.metrics.speeches import speech_figures
+from debate.metrics.speeches import figures_by_player
 from debate.question import Question
 from debate.quotes import Argument, parse_argument
 from debate.record import Debate, Recorded
@@ -99,13 +99,19 @@ def test_speech_figures_by_hand() -> None:
         ),
         Turn(1, "debater", 1, Argument(("Two words",)), flaws=("0 quotes, fewer than 1",)),
     ]
-    found = speech_figures(turns)
-    assert found is not None
+    item = debate((0.9, 0.1), (0.1, 0.9))
+
+    def held(*players: str) -> Recorded:
+        transcript = replace(item.debate.transcript, turns=tuple(turns))
+        return replace(item, debate=replace(item.debate, transcript=transcript, players=(players[0], players[1])))
+
+    both = figures_by_player([held("p", "p")])
+    found = both["p"]
     assert (found.speeches, found.words, found.quotes, found.verified, found.invalid) == (2, 6.0, 1.0, 0.5, 0.5)
-    assert speech_figures([]) is None
-    none = speech_figures(turns[1:])
-    assert none is not None
-    assert none.verified is None
+    assert both.keys() == {"p"}
+    apart = figures_by_player([held("p", "r")])
+    assert (apart["p"].quotes, apart["r"].verified, apart["r"].invalid) == (2.0, None, 1.0)
+    assert figures_by_player([]) == {}
 
 
 def test_failed_debates_and_verdicts_given_midway_do_not_count() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from debate.errors import ModelAccessError
+from debate.errors import ModelAccessError, ModelError
 from debate.models.base import Choice, Draw, Message, Model, Sampling, Scores
 from debate.models.limits import Budget, Meter
 from debate.models.load import EMBEDDED, ModelConfig, Models, open_model
@@ -354,3 +354,22 @@ def test_an_adapter_of_embeddings_or_with_another_head_is_refused(folders: Path,
     save_file(weights | {copied[0]: weights[copied[0]] + 1}, path, metadata={"format": "pt"})
     with pytest.raises(ModelAccessError, match=r"in only one of them, such as .*lm_head"):
         open_model(config(changed, "head"))
+
+
+async def test_an_adapter_that_cannot_be_put_beside_the_model_fails_its_own_requests(folders: Path) -> None:
+    import torch
+
+    from debate.models.engine import Answer, ChooseRequest
+    from debate.models.local import LocalModel
+    from debate.models.lora import Lora
+
+    model = open_model(config(folders, None))
+    assert isinstance(model, LocalModel)
+    engine = model._base.engine
+    engine.attach(7, {"no.such.layer": Lora(torch.zeros(1, 1), torch.zeros(1, 1), 1.0)})
+    answer: Answer[Choice] = Answer()
+    engine.submit(ChooseRequest(ask("fog"), ("A", "B"), answer, 7))
+    with pytest.raises(ModelError, match="adapter could not be put beside the model"):
+        await asyncio.wait_for(answer.future, 30)
+    assert (await asyncio.wait_for(model.choose(ask("fog"), ("A", "B")), 30)).mass > 0
+    await model.close()
