@@ -82,6 +82,33 @@ def listed(letters: Sequence[str]) -> str:
     return f"{', '.join(letters[:-1])} or {letters[-1]}"
 
 
+def letter_prompt(view: View, prompts: Prompts) -> list[Message]:
+    """Put what a letter judge is asked into messages; its reply is the letter of an answer.
+
+    Args:
+        view: A judge's view.
+        prompts: Templates; ``judge_letter`` and the setting's (``setting_of``) are used.
+
+    Returns:
+        Messages.
+    """
+    return ask_judge("judge_letter", view, prompts, letters=listed(LETTERS[: len(view.answers)]))
+
+
+def reason_prompt(view: View, prompts: Prompts) -> list[Message]:
+    """Put what a judge that reasons is asked into messages; its reply ends in a line ``Answer: X``.
+
+    Args:
+        view: A judge's view.
+        prompts: Templates; ``judge_reason`` and the setting's (``setting_of``) are used.
+
+    Returns:
+        Messages.
+    """
+    forms = "\nor\n".join(f"Answer: {letter}" for letter in LETTERS[: len(view.answers)])
+    return ask_judge("judge_reason", view, prompts, forms=forms)
+
+
 class LetterJudge:
     """Reads the probability of each answer letter from one forward pass.
 
@@ -98,9 +125,7 @@ class LetterJudge:
 
     async def decide(self, view: View, draw: Draw) -> Decision:  # noqa: ARG002 - nothing is sampled
         """Decide by the letters' probabilities; see Judge."""
-        letters = LETTERS[: len(view.answers)]
-        messages = ask_judge("judge_letter", view, self._prompts, letters=listed(letters))
-        choice = await self._model.choose(messages, letters)
+        choice = await self._model.choose(letter_prompt(view, self._prompts), LETTERS[: len(view.answers)])
         if choice.mass <= 0:
             return Decision(
                 None,
@@ -183,9 +208,7 @@ def count_votes(letters: Sequence[int | None], completions: Sequence[Completion]
 async def _think(
     model: Model, prompts: Prompts, view: View, draws: Sequence[Draw], sampling: Sampling
 ) -> list[Completion]:
-    forms = "\nor\n".join(f"Answer: {letter}" for letter in LETTERS[: len(view.answers)])
-    messages = ask_judge("judge_reason", view, prompts, forms=forms)
-    return await model.sample(messages, draws=draws, sampling=sampling)
+    return await model.sample(reason_prompt(view, prompts), draws=draws, sampling=sampling)
 
 
 def _last_line(text: str) -> str:
