@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import random
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
@@ -200,7 +201,9 @@ class Balancer:
         self.max_retries = max_retries
         self._endpoints = tuple(endpoints)
         self._resting: dict[Endpoint, float] = {}
-        self._waiting: deque[_Waiter] = deque()
+        # By the server that they avoid: where one of them finds no place, none of them does.
+        self._waiting: defaultdict[Endpoint | None, deque[_Waiter]] = defaultdict(deque)
+        self._turns = itertools.count(1)
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: DissoiError | None = None
         self._last: DissoiError | None = None
@@ -252,10 +255,12 @@ class Balancer:
                 await asyncio.sleep(delay)
 
     def serve(self) -> None:
-        """Give waiting requests the room that there is, in order."""
+        """Give waiting requests the room that there is, in order; one that avoids all of it lets others pass."""
         now = time.monotonic()
-        while self._waiting:
-            waiter = self._waiting[0]
+        queues = [queue for queue in self._waiting.values() if queue]
+        while queues:
+            queue = min(queues, key=lambda queue: queue[0].turn)
+            waiter = queue[0]
             if not waiter.place.done():
                 hopeless = self._hopeless()
                 if hopeless is not None:
@@ -263,9 +268,12 @@ class Balancer:
                 else:
                     place = self._choose(waiter.key, waiter.avoid, now)
                     if place is None:
-                        break
+                        queues.remove(queue)
+                        continue
                     waiter.place.set_result(place)
-            self._waiting.popleft()
+            queue.popleft()
+            if not queue:
+                queues.remove(queue)
         self._set_timer(now)
 
     def stop(self, error: DissoiError) -> None:
@@ -277,12 +285,13 @@ class Balancer:
         hopeless = self._hopeless()
         if hopeless is not None:
             raise hopeless
-        if again or not self._waiting:
+        if again or not any(self._waiting.values()):
             place = self._choose(key, avoid, time.monotonic())
             if place is not None:
                 return place
-        waiter = _Waiter(asyncio.get_running_loop().create_future(), key, avoid)
-        (self._waiting.appendleft if again else self._waiting.append)(waiter)
+        turn = next(self._turns)
+        waiter = _Waiter(-turn if again else turn, asyncio.get_running_loop().create_future(), key, avoid)
+        (self._waiting[avoid].appendleft if again else self._waiting[avoid].append)(waiter)
         self.serve()
         try:
             return await waiter.place
@@ -356,7 +365,7 @@ class Balancer:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if not self._waiting:
+        if not any(self._waiting.values()):
             return
         later = []
         for endpoint in self._endpoints:
@@ -371,8 +380,9 @@ class Balancer:
 
 
 class _Waiter(NamedTuple):
-    """A request that waits for a place."""
+    """A request that waits for a place; those of a lower turn come first."""
 
+    turn: int
     place: asyncio.Future[Place]
     key: bytes
     avoid: Endpoint | None

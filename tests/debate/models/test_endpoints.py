@@ -128,6 +128,44 @@ async def test_a_request_that_failed_at_one_server_goes_to_another_at_once() -> 
         await asyncio.sleep(0.51)  # a server that limits is left alone for half a second
 
 
+async def test_a_request_that_avoids_the_server_with_room_lets_others_pass() -> None:
+    first, second = servers = Servers(1, 2).endpoints
+    balancer = Balancer(servers, 5)
+    gates = {endpoint: asyncio.Event() for endpoint in servers}
+    started: list[tuple[int, Endpoint]] = []
+    failing = {0, 1, 2}
+
+    async def ask(number: int) -> None:
+        async def send(endpoint: Endpoint) -> None:
+            started.append((number, endpoint))
+            if endpoint is second and number in failing:
+                failing.remove(number)
+                await asyncio.sleep(0)
+                raise setback("broken")
+            await gates[endpoint].wait()
+
+        await balancer.ask(prompt("a"), send)
+
+    async def occupy(endpoint: Endpoint) -> None:
+        await gates[endpoint].wait()
+
+    tasks = [asyncio.create_task(balancer.ask(prompt("a"), occupy)) for _ in range(3)]
+    await settle()  # both servers are full
+    tasks += [asyncio.create_task(ask(number)) for number in range(6)]
+    await settle()
+    assert not started
+    # Room at the second server alone: the first three requests fail there and then wait for the other, which is full.
+    gates[second].set()
+    await settle()
+    assert first.busy == 1
+    assert started == [(number, second) for number in range(6)]
+    gates[first].set()
+    await asyncio.gather(*tasks)
+    assert {endpoint for _, endpoint in started[6:]} == {first}
+    assert sorted(number for number, _ in started[6:]) == [0, 1, 2]
+    assert (first.busy, second.busy) == (0, 0)
+
+
 async def test_a_server_that_is_not_there_is_taken_out_and_tried_again() -> None:
     servers = Servers(4, 4)
     balancer = Balancer(servers.endpoints, 0)
