@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import pydantic
 from pydantic import JsonValue
@@ -120,6 +120,9 @@ class RowSet(Generic[RowT]):
         return found.hexdigest()
 
 
+AnyRows: TypeAlias = RowSet[Row] | RowSet[PairRow]
+
+
 def merge(parts: Sequence[RowSet[RowT]]) -> RowSet[RowT]:
     """Put row sets one behind the other."""
     stories = {(story.id, story.source, story.fingerprint): story for part in parts for story in part.stories}
@@ -139,7 +142,7 @@ def deduplicate(rowset: RowSet[RowT]) -> RowSet[RowT]:
     return RowSet(tuple(first.values()), rowset.stories, dropped)
 
 
-def _content(row: RowT) -> tuple[Messages, ...]:
+def _content(row: Row | PairRow) -> tuple[Messages, ...]:
     return (tuple(row.prompt), *((Message("assistant", text),) for text in _completions(row)))
 
 
@@ -147,7 +150,7 @@ def _completions(row: Row | PairRow) -> tuple[str, ...]:
     return (row.completion,) if isinstance(row, Row) else (row.chosen, row.rejected)
 
 
-def check_some(rowset: RowSet[RowT], what: str) -> None:
+def check_some(rowset: AnyRows, what: str) -> None:
     """Hold that there is a row.
 
     Args:
@@ -161,7 +164,7 @@ def check_some(rowset: RowSet[RowT], what: str) -> None:
         raise SourceError(f"no {what} row is left ({listed(rowset.dropped)}); give other data or loosen the filters")
 
 
-def check_fold(rowset: RowSet[RowT], wanted: Fold) -> None:
+def check_fold(rowset: AnyRows, wanted: Fold) -> None:
     """Hold that all rows are of stories that may be used so; stories without a fold, as own questions have, may.
 
     Args:
@@ -187,7 +190,7 @@ def listed(dropped: Mapping[str, int]) -> str:
     return ", ".join(f"{reason}: {count}" for reason, count in dropped.items()) or "nothing was left out"
 
 
-def to_dataset(rows: Sequence[RowT]) -> Dataset:
+def to_dataset(rows: Sequence[Row | PairRow]) -> Dataset:
     """Make a dataset in TRL's conversational form.
 
     Args:
@@ -219,7 +222,7 @@ def to_dataset(rows: Sequence[RowT]) -> Dataset:
     )
 
 
-def _plain(row: RowT) -> dict[str, Any]:
+def _plain(row: Row | PairRow) -> dict[str, Any]:
     """A row as plain values, by the dataset's columns."""
     said: dict[str, Any] = {"prompt": [message._asdict() for message in row.prompt]}
     if isinstance(row, Row):
@@ -240,7 +243,7 @@ def _reply(text: str) -> list[dict[str, str]]:
     return [{"role": "assistant", "content": text}]
 
 
-def openai_lines(rows: Iterable[RowT]) -> Iterable[str]:
+def openai_lines(rows: Iterable[Row | PairRow]) -> Iterable[str]:
     """Write rows in the form that OpenAI's fine-tuning takes (supervised, or preference pairs), one JSON text each."""
     for row in rows:
         plain = _plain(row)
@@ -273,7 +276,7 @@ class _Counts(pydantic.BaseModel):
 
 def write_rows(
     folder: Path,
-    rowset: RowSet[RowT],
+    rowset: AnyRows,
     *,
     kind: str,
     form: Format = "datasets",
@@ -291,11 +294,10 @@ def write_rows(
 
     Raises:
         SourceError: There is no row.
-        StoreError: The folder holds rows already, or cannot be written.
+        StoreError: The folder is not empty, or cannot be written.
     """
     check_some(rowset, kind)
-    if (folder / CARD).exists():
-        raise StoreError(f"{folder} holds rows already; choose another --output")
+    check_new(folder)
     counts = _Counts(
         kind=kind,
         rows=len(rowset.rows),
@@ -320,6 +322,16 @@ def write_rows(
     write_whole(folder / CARD, counts.model_dump_json(indent=1) + "\n")
 
 
+def check_new(folder: Path) -> None:
+    """Hold that rows can be written into a folder: it is absent or empty.
+
+    Raises:
+        StoreError: It is not.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise StoreError(f"{folder} exists already; choose another --output")
+
+
 def _readme(counts: _Counts, form: Format) -> str:
     def table(title: str, of: Mapping[str, int]) -> list[str]:
         cells = [f"| {name.replace('|', '&#124;')} | {count} |" for name, count in of.items()]
@@ -339,7 +351,7 @@ def _readme(counts: _Counts, form: Format) -> str:
     return "\n".join([*(head if form == "datasets" else []), *lines]) + "\n"
 
 
-def read_rows(folder: Path) -> RowSet[Row] | RowSet[PairRow]:
+def read_rows(folder: Path) -> AnyRows:
     """Read what ``write_rows`` wrote in the form ``datasets``.
 
     Args:
@@ -360,7 +372,7 @@ def read_rows(folder: Path) -> RowSet[Row] | RowSet[PairRow]:
     except (OSError, ValueError, pa.ArrowException) as error:
         raise StoreError(f"cannot read rows from {folder}: {error}; write them again") from error
     pairs = bool(plain) and "chosen" in plain[0]
-    rowset: RowSet[Row] | RowSet[PairRow]
+    rowset: AnyRows
     if pairs:
         rowset = RowSet(tuple(_read_pair(row) for row in plain), counts.stories, counts.dropped)
     else:
