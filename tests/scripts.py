@@ -125,7 +125,8 @@ def count_reasons(messages: Messages, choices: Sequence[str]) -> list[float]:
     if "Which critique" in text:
         lines = [int(line) for line in re.findall(r"Say more of line (\d+)", text)]
         return [0.9 * (line == max(lines)) for line in lines]
-    named = {letter: re.findall(rf"^Debater {letter}: .*?for (\d+) reasons", text, re.MULTILINE) for letter in "AB"}
+    line = r"^(?:Debater|Consultant) {}: .*?for (\d+) reasons"
+    named = {letter: re.findall(line.format(letter), text, re.MULTILINE) for letter in "AB"}
     more = sum(map(int, named["A"])) - sum(map(int, named["B"]))
     share = 1 / (1 + math.exp(-max(-9.0, min(9.0, more / 2e5 if abs(more) > 9000 else more / 100))))
     return [0.9 * share, 0.9 * (1 - share), *([0.0] * (len(choices) - 2))]

@@ -14,7 +14,7 @@ from tournaments.calls import Calls
 from tournaments.config import CompareConfig
 from tournaments.contexts import check_judge, check_player_examples, check_questioner, story_room
 from tournaments.lengths import Reader
-from tournaments.optimizer_calls import Need, need_calls
+from tournaments.optimizer_calls import Need, Reply, need_calls
 from tournaments.plan import (
     Field,
     Plan,
@@ -31,7 +31,7 @@ Asked = Iterator[tuple[ModelConfig, Calls]]
 ReaderOf = Callable[[ModelConfig], Reader]
 
 
-def shared_opening(variants: Sequence[Variant]) -> Need:
+def shared_opening(variants: Sequence[Variant], reply: Reply) -> Need:
     """Count what one opening takes for all variants together.
 
     All have the same prompt and draw in one stream: the largest best-of-N holds the samples of the others, and their
@@ -40,11 +40,12 @@ def shared_opening(variants: Sequence[Variant]) -> Need:
 
     Args:
         variants: All of them.
+        reply: How the opponent replies to openings, where replies are sampled.
 
     Returns:
         Counts for one question and side.
     """
-    needs = {variant.name: variant.need for variant in variants}
+    needs = {variant.name: variant.need_for(reply) for variant in variants}
     scores: dict[str, int] = {}
     critiques: dict[tuple[int, str], int] = {}
     for variant in variants:
@@ -56,9 +57,12 @@ def shared_opening(variants: Sequence[Variant]) -> Need:
     refined = [variant for variant in variants if variant.critiques]
     critic = next((model for variant in refined for model, _ in needs[variant.name].critiques), None)
     likes = {variant.preference.label: variant.preference for variant in variants}
+    samples, replies = (max(getattr(wanted, what) for wanted in needs.values()) for what in ("samples", "replies"))
+    if reply == "each":  # whoever scores a candidate, the replies to it are the same
+        replies = (samples + len(refined)) * needs[variants[0].name].replies
     return Need(
-        samples=max(wanted.samples for wanted in needs.values()),
-        replies=max(wanted.replies for wanted in needs.values()),
+        samples=samples,
+        replies=replies,
         refinements=len(refined),
         critiques=((critic, sum(critiques.values())),) if refined else (),
         scores=(
@@ -114,10 +118,16 @@ def plan_comparison(config: CompareConfig, questions: Sequence[Question]) -> Pla
     return Plan(field.debates, len(variants) * each, 0, calls, too_long, story_tokens, tuple(notes))
 
 
-def _later(variant: Variant, field: Field, each: int, others: int) -> int:
-    """Speeches of a variant after the openings, in self-play and in its matches; of the base, in those of all."""
+def _later(variant: Variant, field: Field, each: int, others: int) -> dict[Reply, int]:
+    """Speeches of a variant after the shared openings, in self-play and in its matches; of the base, in those of all.
+
+    Returns:
+        Counts by how the opponent replies.
+    """
     matches = 0 if not variant.plays else 2 * each * (others if variant.is_base else 1)
-    return dataclasses.replace(field, speeches=2 * each + matches).turns - round(field.sides)
+    found = dataclasses.replace(field, speeches=2 * each + matches).turns_by_reply
+    found[next(iter(found))] -= round(field.sides)
+    return found
 
 
 def _speaking(config: CompareConfig, field: Field, each: int, reader_of: ReaderOf) -> Asked:
@@ -127,21 +137,23 @@ def _speaking(config: CompareConfig, field: Field, each: int, reader_of: ReaderO
         return
     others = sum(variant.plays for variant in variants) - 1
     later = {variant.name: _later(variant, field, each, others) for variant in variants}
-    shared = shared_opening(variants)
+    shared = shared_opening(variants, next(iter(field.turns_by_reply)))
     samples = openings * shared.samples
     if is_short(player, field):  # what is said to a refined speech may bring other quotes, so that is drawn apart
         samples *= field.rounds
         drawn = [variant for variant in variants if variant.critiques]
     else:
         drawn = [variant for variant in variants if variant.plays]
-    samples += sum(later[variant.name] * variant.need.samples for variant in drawn)
+    samples += sum(sum(later[variant.name].values()) * variant.need.samples for variant in drawn)
     reader = reader_of(player.model)
     yield player.model, sampling_calls(samples, player, field, reader)
     yield player.model, ranking_calls(player, field, reader, set())
     yield from need_calls(shared, openings, player, field, reader_of)
     for variant in variants:
-        wanted = variant.need if variant.plays else Need(scores=variant.need.scores)
-        yield from need_calls(wanted, later[variant.name], player, field, reader_of)
+        for reply, turns in later[variant.name].items():
+            wanted = variant.need_for(reply)
+            wanted = wanted if variant.plays else Need(scores=wanted.scores)
+            yield from need_calls(wanted, turns, player, field, reader_of)
 
 
 def _judging(config: CompareConfig, field: Field, reader_of: ReaderOf) -> Asked:
@@ -154,7 +166,9 @@ def _judging(config: CompareConfig, field: Field, reader_of: ReaderOf) -> Asked:
     speaking = field.config.questioner_model
     if field.asked and speaking is not None:
         check_questioner(field, reader_of(speaking))
-        yield speaking, asking_calls(field, speaking, reader_of(speaking))
+        # Apart, it asks each variant once for a question and side; else once in each debate, whoever speaks.
+        for _ in [variant for variant in config.variants if variant.plays] if field.apart else [field]:
+            yield speaking, asking_calls(field, speaking, reader_of(speaking))
 
 
 def _windows(config: CompareConfig, field: Field, reader_of: ReaderOf) -> tuple[dict[str, int], dict[str, int]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from debate.agents.judge import JudgeConfig
 from debate.models.load import ModelConfig, capabilities_of
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 # Tokens of instructions, question, answers, speech and critiques in a prompt that chooses among critiques.
 _FRAME_OF_CHOICE = 900
 
+#: How opponents reply to a speaker's candidates, where replies are sampled: alike to all, since they speak at the same
+#: time; to each, since they hear it first; or not at all, since they have spoken, or there is no opponent.
+Reply = Literal["alike", "each", "none"]
+
 
 class Need(NamedTuple):
     """What one speech takes, before attempts after invalid speeches.
@@ -29,7 +33,7 @@ class Need(NamedTuple):
         refinements: Speeches that are written anew.
         critiques: Each critic's model and its critiques; None for the player's own model.
         scores: Each preference model and its verdicts.
-        choices: Each preference model and its choices among critiques.
+        choices: Each model that chooses among critiques and its choices; None for the player's own.
     """
 
     samples: int = 1
@@ -37,21 +41,21 @@ class Need(NamedTuple):
     refinements: int = 0
     critiques: tuple[tuple[ModelConfig | None, int], ...] = ()
     scores: tuple[tuple[JudgeConfig, int], ...] = ()
-    choices: tuple[tuple[JudgeConfig, int], ...] = ()
+    choices: tuple[tuple[ModelConfig | None, int], ...] = ()
 
-    def times(self, n: int) -> Need:
-        """What n such speeches take; who speaks at the same time replies alike to all of them."""
+    def times(self, n: int, reply: Reply) -> Need:
+        """What n such speeches take."""
         return Need(
             self.samples * n,
-            self.replies,
+            self.replies * (n if reply == "each" else 1),
             self.refinements * n,
             tuple((model, count * n) for model, count in self.critiques),
             tuple((likes, count * n) for likes, count in self.scores),
-            tuple((likes, count * n) for likes, count in self.choices),
+            tuple((model, count * n) for model, count in self.choices),
         )
 
 
-def need(optimizers: Sequence[OptimizerConfig], *, judge: JudgeConfig) -> Need:
+def need(player: PlayerConfig, *, judge: JudgeConfig, reply: Reply = "alike") -> Need:
     """Count what one speech takes.
 
     Best of n takes n speeches and the score of each; critique-and-refine takes a speech, its score, and in each round
@@ -59,21 +63,22 @@ def need(optimizers: Sequence[OptimizerConfig], *, judge: JudgeConfig) -> Need:
     many times what the inner one does. A speech that both score by the same judge in the same way is scored once.
 
     Args:
-        optimizers: The player's, the first innermost.
+        player: The player.
         judge: The judge of the debates.
+        reply: How the opponent replies, where replies are sampled.
 
     Returns:
         Counts for one speech; without an optimizer, one sample.
     """
     found = Need()
     before: OptimizerConfig | None = None
-    for config in optimizers:
+    for config in player.optimizer:
         likes = config.preference or judge
-        drawn = config.replies if config.opponent == "sampled" else 0
+        drawn = config.replies if config.opponent == "sampled" and reply != "none" else 0
         shown = (2 if config.orders == "both" else 1) * max(1, drawn)
-        again = before is not None and _scores_alike(before, config)
+        again = before is not None and _scores_alike(before, config, judge)
         if config.kind == "best_of_n":
-            found = found.times(config.n)
+            found = found.times(config.n, reply)
             scored = 0 if again else config.n
         else:
             scored = config.rounds + (0 if again else 1)
@@ -82,22 +87,26 @@ def need(optimizers: Sequence[OptimizerConfig], *, judge: JudgeConfig) -> Need:
                 critiques=(*found.critiques, (config.critic, config.rounds * config.critiques)),
             )
             if config.critiques > 1:
-                found = found._replace(choices=(*found.choices, (likes, config.rounds * _choosing(likes))))
-        found = found._replace(
-            replies=found.replies + (0 if again else drawn), scores=(*found.scores, (likes, scored * shown))
-        )
+                chooser = likes.model or config.critic
+                each = _choosing(chooser or player.model)
+                found = found._replace(choices=(*found.choices, (chooser, config.rounds * each)))
+        # The first k of more replies are the k that another optimizer draws.
+        replies = found.replies + drawn * scored if reply == "each" else max(found.replies, drawn)
+        found = found._replace(replies=replies, scores=(*found.scores, (likes, scored * shown)))
         before = config
     return found
 
 
-def _choosing(judge: JudgeConfig) -> int:
-    return 2 if judge.model is not None and capabilities_of(judge.model).letters else 1
+def _choosing(model: ModelConfig | None) -> int:
+    return 2 if model is not None and capabilities_of(model).letters else 1
 
 
-def _scores_alike(one: OptimizerConfig, other: OptimizerConfig) -> bool:
+def _scores_alike(one: OptimizerConfig, other: OptimizerConfig, judge: JudgeConfig) -> bool:
     """Whether what the outer optimizer scores first has its score from the inner one already."""
-    same = ("preference", "orders", "opponent", "replies", "case")
-    return all(getattr(one, name) == getattr(other, name) for name in same)
+    same = ("orders", "opponent", "replies")  # of mean and worst case the verdicts are the same
+    return (one.preference or judge) == (other.preference or judge) and all(
+        getattr(one, name) == getattr(other, name) for name in same
+    )
 
 
 def optimizer_calls(
@@ -113,8 +122,9 @@ def optimizer_calls(
     Yields:
         Models and the calls to them.
     """
-    if player.optimizer:
-        yield from need_calls(need(player.optimizer, judge=field.config.judge), field.turns, player, field, reader_of)
+    for reply, turns in field.turns_by_reply.items() if player.optimizer else ():
+        wanted = need(player, judge=field.config.judge, reply=reply)
+        yield from need_calls(wanted, turns, player, field, reader_of)
 
 
 def need_calls(
@@ -152,8 +162,8 @@ def need_calls(
             frame = reader.judge_frame(roles(field), thinks=thinks(likes), informed=False, longest=False)
             said = round(reader.speech(field.words(player)) + heard_tokens(player, field, reader))
             yield likes.model, judging_calls(likes, turns * count, frame + said)
-    for likes, count in wanted.choices:
-        chooser = likes.model or player.model
+    for named, count in wanted.choices:
+        chooser = named or player.model
         if chooser is not None:
             prompt = reader_of(chooser).mean_story + _FRAME_OF_CHOICE + heard_tokens(player, field, reader_of(chooser))
             yield chooser, Calls(turns * count, round(turns * count * prompt), turns * count)

@@ -31,7 +31,7 @@ from tournaments.contexts import (
     thinks,
 )
 from tournaments.lengths import Reader
-from tournaments.optimizer_calls import need, optimizer_calls
+from tournaments.optimizer_calls import Reply, need, optimizer_calls
 from tournaments.players import PlayerConfig
 
 
@@ -187,6 +187,17 @@ class Field:
         return round(self.sides + (self.rounds - 1 + (0 if self.shared else 0.5)) * self.speeches)
 
     @property
+    def turns_by_reply(self) -> dict[Reply, int]:
+        """The same, by how the opponent replies to what a speaker may say; openings are of the first kind."""
+        if self.role == "consultant":
+            return {"none": self.turns}
+        if self.config.protocol.kind != "sequential":
+            return {"alike": self.turns}
+        # Who speaks first is heard before the opponent speaks; who speaks second has heard it.
+        first = round(self.sides + (self.rounds - 1) * self.speeches / 2)
+        return {"each": first, "none": self.turns - first}
+
+    @property
     def asked(self) -> int:
         """Times that a speaker hears the judge in a debate."""
         return self.config.protocol.rounds - 1 if self.config.protocol.judge_speaks else 0
@@ -300,7 +311,7 @@ def _speeches(player: PlayerConfig, field: Field, reader: Reader) -> Calls:
     """
     if player.model is None:
         return Calls()
-    samples = need(player.optimizer, judge=field.config.judge).samples
+    samples = need(player, judge=field.config.judge).samples
     turns = round(field.rounds * field.sides) if is_short(player, field) else field.turns
     return sampling_calls(samples * turns, player, field, reader)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from debate.agents.judge import JudgeConfig
-from tournaments.optimizer_calls import Need, need
+from tournaments.optimizer_calls import Need, Reply, need
 from tournaments.optimizing import OptimizerConfig
 from tournaments.players import PlayerConfig
 
@@ -43,8 +43,12 @@ class Variant:
 
     @property
     def need(self) -> Need:
-        """What each speech takes."""
-        return need(self.player.optimizer, judge=self.preference)
+        """What each speech takes, where the opponent speaks at the same time."""
+        return self.need_for("alike")
+
+    def need_for(self, reply: Reply) -> Need:
+        """What each speech takes, by how the opponent replies."""
+        return need(self.player, judge=self.preference, reply=reply)
 
     @property
     def expert_calls(self) -> int:

@@ -183,8 +183,9 @@ PREFERENCES = [{"model": f"{SCRIPTS}:counting_judge"}, {"model": f"{SCRIPTS}:sec
         {"protocol": {"rounds": 1}, "opponent": "sampled", "replies": 2, "critiques": []},
         {"protocol": {"kind": "interactive", "rounds": 2}, "critiques": [2], "judges": [PREFERENCES[1]]},
         {"critic": f"{SCRIPTS}:second_rising_debater", "n": [1]},
+        {"protocol": {"kind": "double_consultancy", "rounds": 2}, "judges": [{"model": f"{SCRIPTS}:asking_judge"}]},
     ],
-    ids=["default", "more", "two preference models", "sampled", "interactive", "critic"],
+    ids=["default", "more", "two preference models", "sampled", "interactive", "critic", "double consultancy"],
 )
 def test_a_plan_counts_the_calls_that_are_made(tmp_path: Path, changes: dict[str, Any]) -> None:
     plan = hold(tmp_path, "--dry-run", **small(**changes))
@@ -197,6 +198,20 @@ def test_a_plan_counts_the_calls_that_are_made(tmp_path: Path, changes: dict[str
     assert planned == [row[:2] for row in cells(ended.out, "Cost")]
     own = sum(len(set(item["debate"]["players"])) == 1 for item in debates(tmp_path / "run"))
     assert f"Plan: {len(debates(tmp_path / 'run')) - own} debates and {own} in self-play\n" in plan.out
+
+
+def test_a_plan_of_a_sequential_comparison_is_never_less_than_what_is_made(tmp_path: Path) -> None:
+    # Variants that answer the same opening of the base share what the plan counts for each.
+    changes = small(protocol={"kind": "sequential", "rounds": 2}, opponent="sampled", replies=2, stories=1)
+    plan, ended = hold(tmp_path, "--dry-run", **changes), hold(tmp_path, **changes)
+    assert ended.code == 0, ended.err
+    planned, made = (
+        {row[0]: int(row[1].replace(",", "")) for row in cells(table, title)}
+        for table, title in ((plan.out, "Plan: "), (ended.out, "Cost"))
+    )
+    assert planned.keys() == made.keys()
+    for model, calls in made.items():
+        assert calls <= planned[model] <= 1.2 * calls
 
 
 def test_two_preference_models_have_bases_that_say_the_same(tmp_path: Path) -> None:

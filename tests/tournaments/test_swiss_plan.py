@@ -25,6 +25,8 @@ from tests.runs import (
 from tournaments.calls import Calls
 from tournaments.plan import Plan
 
+__all__ = ["chat_server_fixture"]  # pytest finds the fixture `chat_server` by this import
+
 
 def plan_and_run(folder: Path, **changes: Any) -> tuple[list[list[str]], Ended]:
     """Print the plan, hold the tournament, and hold that debates, and calls of each model, are as planned."""
@@ -114,17 +116,20 @@ def test_a_plan_with_baselines(tmp_path: Path) -> None:
         {"kind": "best_of_n", "n": 3},
         {"kind": "best_of_n", "n": 3, "orders": "single", "preference": {"model": f"{SCRIPTS}:asking_judge"}},
         {"kind": "best_of_n", "n": 2, "opponent": "sampled", "replies": 2},
+        [
+            {"kind": "best_of_n", "n": 2, "opponent": "sampled", "replies": 2},
+            {"kind": "critique_refine", "opponent": "sampled", "replies": 2, "case": "worst"},
+        ],
         {"kind": "critique_refine", "critiques": 1},
         {"kind": "critique_refine", "critiques": 3, "critic": f"{SCRIPTS}:second_debater", "rounds": 2},
         [{"kind": "critique_refine", "critiques": 2}, {"kind": "best_of_n", "n": 2}],
         [{"kind": "best_of_n", "n": 2}, {"kind": "critique_refine", "critiques": 2}],
+        [{"kind": "best_of_n", "n": 2}, {"kind": "critique_refine", "preference": {"model": f"{SCRIPTS}:judge"}}],
     ],
     ids=lambda optimizer: "+".join(one["kind"] for one in optimizer) if isinstance(optimizer, list) else None,
 )
 @pytest.mark.parametrize("kind", ["simultaneous", "double_consultancy"])
 def test_a_plan_with_optimizers(tmp_path: Path, optimizer: Any, kind: str) -> None:
-    if kind == "double_consultancy" and "opponent" in optimizer:
-        pytest.skip("a consultant has no opponent whose replies could be sampled")
     players = [
         {"name": name, "model": f"{SCRIPTS}:refining_debater", "optimizer": optimizer} for name in ("one", "two")
     ]
@@ -133,6 +138,22 @@ def test_a_plan_with_optimizers(tmp_path: Path, optimizer: Any, kind: str) -> No
     turns = [turn for item in debates(tmp_path / "run") for turn in item["debate"]["transcript"]["turns"]]
     assert not any(turn["flaws"] for turn in turns)
     assert all(any(one["score"] is not None for one in turn["candidates"]) for turn in turns)
+
+
+@pytest.mark.parametrize("self_play", [None, {"fold": "validation", "stories": 1, "per_story": 1}])
+@pytest.mark.parametrize("kinds", [["best_of_n"], ["critique_refine"], ["best_of_n", "critique_refine"]], ids="+".join)
+def test_a_plan_of_a_sequential_tournament_with_sampled_replies(
+    tmp_path: Path, kinds: list[str], self_play: Any
+) -> None:
+    # Whoever speaks second in a round samples no replies; whoever speaks first, some to each of its candidates. The
+    # preference model is another one than the judge, else the score of the last speech would be the verdict too.
+    sampled = {"opponent": "sampled", "replies": 2, "preference": {"model": f"{SCRIPTS}:asking_judge"}}
+    optimizer = [{"kind": kind, **({"n": 3} if kind == "best_of_n" else {}), **sampled} for kind in kinds]
+    players = [
+        {"name": name, "model": f"{SCRIPTS}:refining_debater", "optimizer": optimizer} for name in ("one", "two")
+    ]
+    protocol = {"kind": "sequential", "rounds": 2}
+    plan_and_run(tmp_path, players=players, protocol=protocol, stories=2, self_play=self_play)
 
 
 def test_a_plan_with_fresh_questions(tmp_path: Path) -> None:
