@@ -353,7 +353,8 @@ def task_for(view: View, prompts: Prompts) -> str:
     latest = max((turn.round for turn in view.turns), default=0)
     asked = any(turn.seat is None and turn.round == latest and turn.text.strip() for turn in view.turns)
     if not any(turn.seat == view.seat for turn in view.turns):
-        task = "second" if view.turns else "opening"
+        # A judge may have spoken before anybody: that makes no second speaker.
+        task = "second" if any(turn.seat is not None for turn in view.turns) else "opening"
     else:
         task = "answer" if asked else "reply"
     return prompts.fill(f"{view.role}_{task}")[0].content
