@@ -11,7 +11,7 @@ from debate.errors import ConfigError
 from debate.models.base import Draw
 from debate.transcript import Candidate
 from debate.view import View
-from optimizers.preference import Preference, faced, plain
+from optimizers.preference import Preference, faced, plain, rounds_within
 
 
 def results_first(candidates: Sequence[Candidate], results: Sequence[int]) -> tuple[Candidate, ...]:
@@ -78,6 +78,11 @@ class BestOfN:
     def plain(self) -> Debater:
         """Return the debater that is innermost."""
         return plain(self._base)
+
+    @property
+    def rounds_within(self) -> int:
+        """Rounds of critique that the candidates have gone through; see ``rounds_within``."""
+        return rounds_within(self._base)
 
     def facing(self, opponent: Debater) -> BestOfN:
         """Return a copy that knows its opponent; see ``debate.protocols.base.Facing``."""

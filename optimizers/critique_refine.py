@@ -27,7 +27,7 @@ from debate.together import together
 from debate.transcript import Candidate
 from debate.view import View
 from optimizers.best_of_n import results_first
-from optimizers.preference import Preference, faced, plain
+from optimizers.preference import Preference, faced, plain, rounds_within
 
 # What only one who was criticised, or who writes a second time, has reason to say.
 _TELLTALE = re.compile(
@@ -140,6 +140,11 @@ class CritiqueRefine:
         """Return the debater that is innermost."""
         return plain(self._base)
 
+    @property
+    def rounds_within(self) -> int:
+        """Rounds of critique, those of the base too; see ``rounds_within``."""
+        return self._rounds + rounds_within(self._base)
+
     def facing(self, opponent: Debater) -> CritiqueRefine:
         """Return a copy that knows its opponent; see ``debate.protocols.base.Facing``."""
         told = copy.copy(self)
@@ -175,7 +180,9 @@ class CritiqueRefine:
         kept: int | None = None
         (score,) = await self._preference.log_odds(view, [start], draw)
         start = current = dataclasses.replace(start, score=score)
-        for round_ in range(1, self._rounds + 1):
+        # One that is around another goes on counting: else it would draw, and pay for, the same critiques.
+        before = rounds_within(self._base)
+        for round_ in range(before + 1, before + self._rounds + 1):
             critique = await self._pick_critique(view, current, draw, round_)
             if critique is None:
                 continue

@@ -81,6 +81,12 @@ def plain(debater: Debater) -> Debater:
     return debater.plain() if isinstance(debater, Wrapped) else debater
 
 
+def rounds_within(debater: Debater) -> int:
+    """Count the rounds of critique that a debater's speeches go through, in whatever optimizers are around it."""
+    found: int = getattr(debater, "rounds_within", 0)
+    return found
+
+
 def faced(preference: Preference, base: Debater, opponent: Debater) -> tuple[Preference, Debater]:
     """Tell a preference model and a debater their opponent, where they want to know.
 

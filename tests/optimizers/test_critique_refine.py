@@ -303,6 +303,19 @@ async def test_critique_refine_over_best_of_n_refines_the_winner() -> None:
     assert len(scene.refined) == 1
 
 
+@pytest.mark.parametrize("between", [1, 3])
+async def test_critique_refine_over_critique_refine_is_criticised_anew(between: int) -> None:
+    # Nothing is better, so the outer one is given the very speech that the inner one was.
+    scene, known = Scene(lambda speech, _critique, _draw: speech), Known(lambda _text: 1.0)
+    inner = scene.optimizer(Words(["one", "two", "three"]), known, k=2, rounds=2)
+    within = inner if between == 1 else BestOfN(inner, known, n=between, limits=LIMITS)
+    outer = scene.optimizer(within, known, k=2)
+    assert spoken(await outer.facing(Words(["x"])).argue(view_of(), DRAW)) == "one"
+    assert len(scene.criticised) == len(set(scene.criticised)) == 2 * (2 * between + 1)
+    draws = [draw for _messages, draw in scene.refined]
+    assert len(draws) == len(set(draws)) == 2 * between + 1
+
+
 @pytest.mark.parametrize("protocol", ["interactive", "consultancy"])
 async def test_free_and_evidence_first_debaters_in_whole_debates(tmp_path: Path, protocol: str) -> None:
     scene = Scene(lambda speech, _critique, draw: f"{speech} {draw.stream[:10]}")

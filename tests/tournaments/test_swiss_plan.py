@@ -22,6 +22,7 @@ from tests.runs import (
     tournament,
     write,
 )
+from tests.servers import ChatServer, chat_server_fixture
 from tournaments.calls import Calls
 from tournaments.plan import Plan
 
@@ -124,6 +125,7 @@ def test_a_plan_with_baselines(tmp_path: Path) -> None:
         {"kind": "critique_refine", "critiques": 3, "critic": f"{SCRIPTS}:second_debater", "rounds": 2},
         [{"kind": "critique_refine", "critiques": 2}, {"kind": "best_of_n", "n": 2}],
         [{"kind": "best_of_n", "n": 2}, {"kind": "critique_refine", "critiques": 2}],
+        [{"kind": "critique_refine"}, {"kind": "best_of_n", "n": 2}, {"kind": "critique_refine"}],
         [{"kind": "best_of_n", "n": 2}, {"kind": "critique_refine", "preference": {"model": f"{SCRIPTS}:judge"}}],
     ],
     ids=lambda optimizer: "+".join(one["kind"] for one in optimizer) if isinstance(optimizer, list) else None,
@@ -210,6 +212,20 @@ def test_a_plan_of_players_that_cannot_score_and_a_judge_without_log_probabiliti
     planned, ended = plan_and_run(tmp_path, players=players, judge={"model": f"{SCRIPTS}:words_only_judge"})
     assert len(planned) == 3
     assert "becomes a vote of" in ended.out
+
+
+@pytest.mark.parametrize("n", [True, False])
+def test_a_plan_counts_each_letter_that_a_judge_is_held_to(
+    chat_server: ChatServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    n: bool,  # noqa: FBT001 - parametrized
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", chat_server.api_key)
+    able = {"logprobs": False, "structured": True, "n": n}
+    model = {"name": "openai/m", "base_url": chat_server.base_url, "capabilities": able}
+    planned, _ = plan_and_run(tmp_path, players=EXTRACTIVE, judge={"model": model}, self_play=None, stories=2)
+    assert ["openai/m", f"{2 * 16 * len(debates(tmp_path / 'run')):,}"] in planned
 
 
 def test_a_plan_has_room_for_hidden_reasoning(tmp_path: Path) -> None:
