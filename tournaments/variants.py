@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from debate.agents.judge import JudgeConfig
+from debate.extensions import is_extension
+from tournaments.contexts import thinks
 from tournaments.optimizer_calls import Need, Reply, need
 from tournaments.optimizing import OptimizerConfig
 from tournaments.players import PlayerConfig
@@ -104,7 +106,29 @@ def make_variants(
 
 
 def match_of(preference: JudgeConfig, judge: JudgeConfig) -> Match:
-    """Say whether a judge is the preference model: the same in all but its name, of one model, or neither."""
-    if preference.model_dump(exclude={"name"}) == judge.model_dump(exclude={"name"}):
-        return "matched"
-    return "same model" if preference.model == judge.model else "held out"
+    """Say whether a judge is the preference model.
+
+    Names, servers and whatever else changes no verdict do not count.
+
+    Args:
+        preference: The preference model.
+        judge: The judge.
+
+    Returns:
+        ``matched``: it is; ``same model``: the same weights, or the same code where there is no model, asked in another
+        way; ``held out``: neither.
+    """
+    if _weights(preference) != _weights(judge):
+        return "held out"
+    return "matched" if _asks(preference) == _asks(judge) else "same model"
+
+
+def _weights(judge: JudgeConfig) -> tuple[str, str | None]:
+    return (judge.kind, None) if judge.model is None else (judge.model.name, judge.model.adapter)
+
+
+def _asks(judge: JudgeConfig) -> dict[str, object]:
+    """What of a judge decides its verdicts, beside its weights."""
+    if thinks(judge) or is_extension(judge.kind):
+        return judge.model_dump(exclude={"name", "model"})
+    return {"kind": judge.kind}  # it reads probabilities: no sampling, no votes
