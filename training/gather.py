@@ -23,6 +23,8 @@ from tournaments.identities import Identities
 from training.made import MadeConfig, make_debates
 from training.rows import listed
 
+Show = Literal["debate", "question"]
+
 
 class DataConfig(Config):
     """One source of debates, and what is taken from it."""
@@ -43,9 +45,7 @@ class DataConfig(Config):
     seed: int = Field(0, description="draws the debates that a limit leaves")
     made: MadeConfig = Field(MadeConfig(), description="how debates are made on the spot")
     partial: bool = Field(default=False, description="rows also of debates cut off after each round")
-    show: Literal["debate", "question"] = Field(
-        "debate", description="question: question and answers alone, as a blind judge is shown them"
-    )
+    show: Show = Field("debate", description="question: question and answers alone, as a blind judge is shown them")
 
     @property
     def recorded(self) -> bool:
@@ -74,6 +74,11 @@ class Gathered:
         return {self.config.debates: len(self.recorded)}
 
     @property
+    def shown(self) -> tuple[Recorded, ...]:
+        """The debates as judges are shown them: the questions alone, where the entry says so."""
+        return tuple(as_shown(item, self.config.show) for item in self.recorded)
+
+    @property
     def questions(self) -> list[Question]:
         """The questions of the debates, each once."""
         questions = (item.debate.transcript.question for item in self.recorded)
@@ -83,6 +88,22 @@ class Gathered:
     def stories(self) -> tuple[SeenStory, ...]:
         """The stories of the debates, as a model card names them."""
         return Card.stories_of(self.questions)
+
+
+def as_shown(item: Recorded, show: Show) -> Recorded:
+    """Return a debate as a judge is to be shown it.
+
+    Args:
+        item: A debate.
+        show: ``question``: what the blind baseline on its question is, whatever was said; ``debate``: as it is.
+
+    Returns:
+        The debate; without verdicts where it is another one now.
+    """
+    if show == "debate":
+        return item
+    transcript = dataclasses.replace(item.debate.transcript, turns=())
+    return Recorded(dataclasses.replace(item.debate, protocol="blind", transcript=transcript), ())
 
 
 def gather(config: DataConfig) -> Gathered:
@@ -107,9 +128,10 @@ def gather(config: DataConfig) -> Gathered:
 def _made(config: DataConfig) -> Gathered:
     questions = load(config.debates)
     known = [question.pair() for question in questions if question.gold is not None]
-    dropped = Counter({"no gold answer": len(questions) - len(known)})
+    dropped: Counter[str] = Counter({"no gold answer": len(questions) - len(known)})
     _check_left(known, config, dropped)
     chosen = select(known, fold=config.fold, limit=config.limit, seed=config.seed)
+    dropped += _filtered(known, len(chosen), config)
     return Gathered(config, tuple(make_debates(chosen, config.made)), _counts(dropped))
 
 
@@ -124,6 +146,9 @@ def _recorded(config: DataConfig) -> Gathered:
             dropped[why] += 1
     _check_left(known, config, dropped)
     chosen = choose_debates(known, fold=config.fold, tags=config.tags, limit=config.limit, seed=config.seed)
+    tagged = [item for item in known if all(item.debate.tags.get(tag) == value for tag, value in config.tags.items())]
+    dropped["other tags"] = len(known) - len(tagged)
+    dropped += _filtered([item.debate.transcript.question for item in tagged], len(chosen), config)
     return Gathered(config, tuple(chosen), _counts(dropped))
 
 
@@ -136,6 +161,12 @@ def _why_not(item: Recorded, protocols: Sequence[str] | None) -> str | None:
     if protocols is None:
         return None if item.debate.transcript.turns else "nobody speaks"
     return None if item.debate.protocol in protocols else f"protocol {item.debate.protocol}"
+
+
+def _filtered(questions: Sequence[Question], chosen: int, config: DataConfig) -> Counter[str]:
+    """How many debates on these questions the fold and the limit have left out."""
+    of_fold = sum(config.fold in {None, question.fold} for question in questions)
+    return Counter({"another fold": len(questions) - of_fold, "beyond the limit": of_fold - chosen})
 
 
 def _check_left(known: Sequence[object], config: DataConfig, dropped: Mapping[str, int]) -> None:

@@ -14,18 +14,17 @@ from typing import Literal
 from debate.agents.judge import letter_prompt, parse_answer, reason_prompt
 from debate.agents.render import LETTERS
 from debate.card import Card
-from debate.errors import SourceError
+from debate.errors import ConfigError, SourceError
 from debate.models.base import Message
 from debate.prompts import Prompts
 from debate.protocols import judge_reads_story
 from debate.question import Question
 from debate.record import Debate, Recorded
 from debate.transcript import Transcript
-from training.gather import Gathered
+from training.gather import Gathered, Show, as_shown
 from training.rows import SOURCE, Row, RowSet, check_some, deduplicate, merge
 
 JudgeReply = Literal["letter", "reason"]
-Show = Literal["debate", "question"]
 FINAL = "final"
 """The tag ``round`` of a row on a whole debate."""
 _PASSED_ON = ("made", "quotes", "setting")  # tags of debates that rows have too
@@ -43,11 +42,17 @@ def judge_row_set(gathered: Sequence[Gathered], prompts: Prompts, reply: JudgeRe
         Rows; those on both orders of a debate stand next to each other.
 
     Raises:
+        ConfigError: Reasoning is wanted on what no judge was shown.
         SourceError: No row is left, or all say the same.
     """
     parts = []
     for part in gathered:
         config = part.config
+        if reply == "reason" and (config.partial or config.show != "debate"):
+            raise ConfigError(
+                f"reasoning is recorded on whole debates as they were judged, so {config.debates!r} can neither be "
+                "partial nor show the question alone; leave out partial and show"
+            )
         if reply == "reason":
             made = reason_rows(part.recorded, prompts, source=config.debates)
         else:
@@ -85,34 +90,28 @@ def judge_rows(
     rows: list[Row] = []
     questions: list[Question] = []
     without = 0
-    for item in recorded:
-        debate = item.debate
+    for debate in (as_shown(item, show).debate for item in recorded):
         gold = debate.transcript.question.gold
         if gold is None:
             without += 1
             continue
         questions.append(debate.transcript.question)
-        story = judge_reads_story(debate.protocol) and show == "debate"
-        for round_, part in _parts(debate.transcript, partial=partial, show=show):
+        story = judge_reads_story(debate.protocol)
+        for round_, part in _parts(debate.transcript, partial=partial):
             for transcript in (part, part.swapped()):
-                tags = _tags(debate, transcript, source) | {"round": round_, "show": show}
                 prompt = letter_prompt(transcript.view(story=story), prompts)
+                tags = _tags(debate, transcript, source) | {"round": round_}
                 rows.append(_row(debate, prompt, LETTERS[transcript.seats.index(gold)], tags))
     return RowSet(tuple(rows), Card.stories_of(questions), {"no gold answer": without} if without else {})
 
 
-def _parts(transcript: Transcript, *, partial: bool, show: Show) -> Iterator[tuple[str, Transcript]]:
+def _parts(transcript: Transcript, *, partial: bool) -> Iterator[tuple[str, Transcript]]:
     """Yield what is judged of a debate, and after which round: all of it last."""
-    if show == "question":
-        yield "0", dataclasses.replace(transcript, turns=())
-        return
     rounds = sorted({turn.round for turn in transcript.turns})
     for round_ in rounds[:-1] if partial else ():
         # What a judge asks opens the next round: it is cut off with it.
-        yield (
-            str(round_),
-            dataclasses.replace(transcript, turns=tuple(turn for turn in transcript.turns if turn.round <= round_)),
-        )
+        heard = tuple(turn for turn in transcript.turns if turn.round <= round_)
+        yield str(round_), dataclasses.replace(transcript, turns=heard)
     yield FINAL, transcript
 
 
@@ -140,6 +139,8 @@ def reason_rows(recorded: Iterable[Recorded], prompts: Prompts, *, source: str =
         if question.gold is None:
             dropped["no gold answer"] += 1
             continue
+        if not item.verdicts:
+            dropped["no verdict"] += 1
         for verdict in item.verdicts:
             if verdict.round is not None:
                 dropped["given before the end of the debate"] += 1

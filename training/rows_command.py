@@ -130,7 +130,7 @@ def run_rows(config: RowsConfig, invocation: Invocation) -> int:
     return 0
 
 
-COMMAND = Command(
+COMMAND: Command[RowsConfig] = Command(
     name="training.rows",
     about="Make the rows that models are trained on of debates, write them with their card, and show some.",
     config=RowsConfig,
