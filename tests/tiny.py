@@ -116,3 +116,52 @@ def plain_logs(base: Path, adapter: Path | None) -> Callable[[Tensor], Tensor]:
         return found
 
     return logs
+
+
+def save_reward(base: Path, folder: Path, *, seed: int = 0, rank: int = 4, size: float = 0.3) -> Path:
+    """Save a reward model of random weights, adapter and head, for a saved model.
+
+    Args:
+        base: The model's folder.
+        folder: Where.
+        seed: Of the weights.
+        rank: Of the adapter's matrices.
+        size: Standard deviation of the weights.
+
+    Returns:
+        The folder.
+    """
+    import torch
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(r=rank, target_modules=["q_proj", "v_proj", "down_proj"], task_type="SEQ_CLS")
+    adapted = get_peft_model(_reward_base(base), config)
+    noise = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in adapted.named_parameters():
+            if "lora_" in name or "modules_to_save" in name:
+                parameter.copy_(size * torch.randn(parameter.shape, generator=noise))
+    adapted.save_pretrained(str(folder))
+    return folder
+
+
+def plain_reward(base: Path, adapter: Path) -> Callable[[Tensor], float]:
+    """Return rewards by transformers and peft as they come, of one unpadded sequence (1, tokens) of ids at a time."""
+    import torch
+    from peft import PeftModel
+
+    model: Any = PeftModel.from_pretrained(_reward_base(base), str(adapter)).eval()
+    model.config.pad_token_id = None  # the last token counts, whichever it is
+
+    def reward(ids: Tensor) -> float:
+        with torch.inference_mode():
+            return float(model(input_ids=ids).logits[0, 0])
+
+    return reward
+
+
+def _reward_base(base: Path) -> Any:
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    return AutoModelForSequenceClassification.from_pretrained(str(base), num_labels=1, dtype=torch.float32)

@@ -19,16 +19,20 @@ def show_turns(view: View) -> str:
     """
     blocks: dict[int, list[str]] = {}
     for turn in view.turns:
-        text = _without_labels(" ".join(turn.text.split()))
+        text = one_line(turn.text)
         if text or turn.seat is not None:
             blocks.setdefault(turn.round, []).append(f"{turn.speaker}: {text}")
     rounds = (f"Round {number}\n" + "\n".join(speeches) for number, speeches in sorted(blocks.items()))
     return "\n\n".join(rounds) or "Nothing has been said yet."
 
 
-def _without_labels(text: str) -> str:
-    """Take what only a transcript may write out of a speech; what the story really says stays as it is."""
-    parts = _VERIFIED.split(text)
+def one_line(speech: str) -> str:
+    """Write a speech on one line, without what only a transcript may write; what the story really says stays as it is.
+
+    Args:
+        speech: As ``Argument.render`` gives it.
+    """
+    parts = _VERIFIED.split(" ".join(speech.split()))
     return "".join(part if at % 2 else _LABEL.sub(r"\1 –", part) for at, part in enumerate(parts))
 
 

@@ -39,6 +39,11 @@ _HARMLESS = frozenset(
         *("rank_pattern", "revision", "runtime_config", "target_modules", "task_type", "use_rslora"),
     }
 )
+# The one layer that a reward model has instead of the output layer, and peft's name for such a model.
+HEAD = f"{_PREFIX}score.weight"
+_REWARD = "SEQ_CLS"
+# What peft trains and saves whole in such a model, whichever of them it has.
+_HEADS = frozenset({"score", "classifier"})
 _HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
@@ -53,7 +58,7 @@ def find_adapter(adapter: str, base: str) -> Path:
         The folder.
 
     Raises:
-        ModelAccessError: It is no folder of a LoRA adapter of a causal language model.
+        ModelAccessError: It is no folder of a LoRA adapter of a causal language model or of a reward model on one.
         ConfigError: Its card or its configuration says that it was trained on another model.
     """
     folder = Path(adapter).expanduser()
@@ -65,11 +70,14 @@ def find_adapter(adapter: str, base: str) -> Path:
         )
     config = _read_config(folder / CONFIG)
     kind, task = config.get("peft_type"), config.get("task_type")
-    if kind != "LORA" or task not in {None, "CAUSAL_LM"}:
+    if kind != "LORA" or task not in {None, "CAUSAL_LM", _REWARD}:
         raise ModelAccessError(
             f"adapter {adapter}: its {CONFIG} says peft_type {kind}, task_type {task}; a LORA adapter of a CAUSAL_LM "
-            "is needed"
+            f"is needed, or of a reward model ({_REWARD})"
         )
+    saved = config.get("modules_to_save")
+    if task == _REWARD and isinstance(saved, list) and set(saved) <= _HEADS:
+        config = config | {"modules_to_save": None}
     more = [
         f"{name} {config[name]}"
         for name in sorted(config)
@@ -82,6 +90,11 @@ def find_adapter(adapter: str, base: str) -> Path:
         )
     _check_base(folder, config, base)
     return folder
+
+
+def is_reward(folder: Path) -> bool:
+    """Whether an adapter makes a reward model: one number for a whole exchange in place of next tokens."""
+    return _read_config(folder / CONFIG).get("task_type") == _REWARD
 
 
 def _read_config(path: Path) -> dict[str, object]:
@@ -145,6 +158,8 @@ def read_adapter(folder: Path, model: nn.Module) -> dict[str, Lora]:
     for name, layer in layers.items():
         for part, matrix in (("lora_A", layer.lora_A), ("lora_B", layer.lora_B)):
             shapes[f"{_PREFIX}{name}.{part}.weight"] = tuple(matrix.get_parameter(f"{_NAME}.weight").shape)
+    if is_reward(folder):
+        given.pop(HEAD, None)
     odd = sorted(name for name in set(shapes) ^ set(given) if not _is_base_weight(name, given.get(name), model))
     if odd:
         raise _misfit(folder, f"{len(odd)} weights are in only one of them, such as {odd[0]}")
@@ -164,6 +179,38 @@ def read_adapter(folder: Path, model: nn.Module) -> dict[str, Lora]:
     }
 
 
+def read_head(folder: Path, size: int) -> Tensor:
+    """Read a reward model's head.
+
+    Args:
+        folder: What ``find_adapter`` returned, of a reward model (``is_reward``).
+        size: Of the model's final states.
+
+    Returns:
+        (size,) in float32: a final state's product with it is the reward.
+
+    Raises:
+        ModelAccessError: It is not among the weights, of another size, or not finite.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        head = load_file(folder / WEIGHTS).get(HEAD)
+    except (OSError, SafetensorError) as error:
+        raise _misfit(folder, str(error)) from error
+    if head is None:
+        raise ModelAccessError(
+            f"adapter {folder}: its head ({HEAD}) is not in {WEIGHTS}, and without the one that was trained every "
+            "score is noise; train again with modules_to_save: [score] in peft's configuration"
+        )
+    if tuple(head.shape) != (1, size):
+        raise _misfit(folder, f"its head is {tuple(head.shape)}; one of {(1, size)} is needed")
+    if not head.isfinite().all():
+        raise ModelAccessError(f"adapter {folder}: {HEAD} is not finite; its training failed, so train it again")
+    return head[0].float()
+
+
 def _adapted_layers(folder: Path, model: nn.Module) -> dict[str, LoraLayer]:
     """Let peft say which layers an adapter changes, and by what factor, on a copy of the model without weights."""
     import torch
@@ -177,7 +224,9 @@ def _adapted_layers(folder: Path, model: nn.Module) -> dict[str, LoraLayer]:
         warnings.simplefilter("ignore")  # among libraries
         with torch.device("meta"):
             copied = AutoModelForCausalLM.from_config(copy.deepcopy(model.config))  # type: ignore[no-untyped-call]  # theirs
-        adapted = get_peft_model(copied, LoraConfig.from_pretrained(str(folder)), _NAME, low_cpu_mem_usage=True)
+        lora = LoraConfig.from_pretrained(str(folder))
+        lora.task_type = lora.modules_to_save = None  # of a reward model: its head is none of the causal model's
+        adapted = get_peft_model(copied, lora, _NAME, low_cpu_mem_usage=True)
     found = {}
     for name, layer in adapted.get_base_model().named_modules():
         if isinstance(layer, LoraLayer):

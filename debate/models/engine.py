@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from debate.errors import ContextError, DissoiError, ModelError
-from debate.models.base import Choice, Completion, Draw, Messages, Sampling, Scores, Usage
+from debate.errors import ContextError, ModelError
+from debate.models.base import Choice, Completion, Scores, Usage
 from debate.models.generation import Generation, Reply
 from debate.models.lora import Lora
 from debate.models.prefixes import Tokens, common, in_groups, marked
+from debate.models.requests import ChooseRequest, Request, RewardRequest, SampleRequest, ScoreRequest
 from debate.models.runner import Row, Runner
 from debate.models.texts import Texts
-
-T = TypeVar("T")
 
 # Tokens of one packed pass: more is no faster and takes longer to let others in.
 PASS_TOKENS = 2048
@@ -37,75 +34,13 @@ PLANNED_ROWS = 256
 GATHER_S = 0.002
 
 
-class Answer(Generic[T]):
-    """A result on its way from the worker to a coroutine. Made in the coroutine's event loop."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[T] = self._loop.create_future()
-
-    def give(self, value: T) -> None:
-        """Hand over the result; a coroutine that no longer waits is left alone."""
-        self._call(lambda: self.future.set_result(value))
-
-    def fail(self, error: Exception) -> None:
-        """Hand over an error."""
-        wrapped = error if isinstance(error, DissoiError) else ModelError(f"local model: {_describe(error)}")
-        wrapped.__cause__ = error if wrapped is not error else None
-        self._call(lambda: self.future.set_exception(wrapped))
-
-    def _call(self, settle: Callable[[], None]) -> None:
-        def unless_done() -> None:
-            if not self.future.done():
-                settle()
-
-        try:
-            self._loop.call_soon_threadsafe(unless_done)
-        except RuntimeError:  # the loop is closed: nobody waits
-            return
-
-
-@dataclass(frozen=True, slots=True)
-class SampleRequest:
-    """What `Model.sample` asks."""
-
-    messages: Messages
-    draws: tuple[Draw, ...]
-    sampling: Sampling
-    answer: Answer[list[Completion]]
-    adapter: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ChooseRequest:
-    """What `Model.choose` asks."""
-
-    messages: Messages
-    choices: tuple[str, ...]
-    answer: Answer[Choice]
-    adapter: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRequest:
-    """What `Model.score` asks."""
-
-    messages: Messages
-    continuations: tuple[str, ...]
-    answer: Answer[Scores]
-    adapter: int = 0
-
-
-# With which adapter: a number that ``Engine.attach`` was given before, 0 for the base alone.
-Request = SampleRequest | ChooseRequest | ScoreRequest
-
-
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """An adapter on its way to the worker."""
 
     number: int
     loras: Mapping[str, Lora]
+    head: Tensor | None
 
 
 class Engine:
@@ -125,6 +60,7 @@ class Engine:
         self._threads = threads
         self._generation = Generation(runner, texts, max_batch, max_bytes)
         self._rows: list[Row] = []
+        self._heads: dict[int, Tensor] = {}
         self._unattached: dict[int, Exception] = {}
         self._passes = 0  # since the last decoding step
         self._pass_tokens = PASS_TOKENS
@@ -143,13 +79,18 @@ class Engine:
         """
         self._put(request)
 
-    def attach(self, number: int, loras: Mapping[str, Lora]) -> None:
+    def attach(self, number: int, loras: Mapping[str, Lora], head: Tensor | None = None) -> None:
         """Put a LoRA adapter beside the weights, for requests that are submitted from now on.
+
+        Args:
+            number: Names it in requests.
+            loras: What it changes.
+            head: (hidden,) of a reward model: what a last position's final state is worth.
 
         Raises:
             ModelError: The engine is closed.
         """
-        self._put(Attachment(number, loras))
+        self._put(Attachment(number, loras, head))
 
     def _put(self, item: Request | Attachment) -> None:
         with self._gate:  # nothing may enter the queue behind the closing mark
@@ -295,10 +236,7 @@ class Engine:
     def _enter(self, request: Request | Attachment) -> None:
         """Turn a request into rows and replies; one that cannot be answered fails here, alone."""
         if isinstance(request, Attachment):
-            try:
-                self._runner.attach(request.number, request.loras)
-            except Exception as error:  # noqa: BLE001 - the thread must outlive it; who asks for the adapter is told
-                self._unattached[request.number] = error
+            self._attach(request)
             return
         if request.answer.future.cancelled():
             return
@@ -307,6 +245,9 @@ class Engine:
             request.answer.fail(ModelError(f"the adapter could not be put beside the model: {why}"))
             return
         try:
+            if isinstance(request, RewardRequest):
+                self._enter_reward(request)
+                return
             prompt = marked(self._checked(self._texts.prompt(request.messages)), request.adapter)
             match request:
                 case SampleRequest():
@@ -317,6 +258,14 @@ class Engine:
                     self._enter_score(request, prompt)
         except Exception as error:  # noqa: BLE001 - the request's own trouble: template, tokenizer, context
             request.answer.fail(error)
+
+    def _attach(self, adapter: Attachment) -> None:
+        try:
+            self._runner.attach(adapter.number, adapter.loras)
+            if adapter.head is not None:
+                self._heads[adapter.number] = adapter.head.to(self._runner.device)
+        except Exception as error:  # noqa: BLE001 - the thread must outlive it; who asks for the adapter is told
+            self._unattached[adapter.number] = error
 
     def _enter_sample(self, request: SampleRequest, prompt: Tokens) -> None:
         if request.sampling.max_tokens < 1:
@@ -388,6 +337,30 @@ class Engine:
 
         self._rows.extend(row(index, tokens) for index, tokens in enumerate(continuations) if len(tokens))
 
+    def _enter_reward(self, request: RewardRequest) -> None:
+        head, answer = self._heads[request.adapter], request.answer
+        values = [0.0] * len(request.completions)
+        missing = set(range(len(values)))
+
+        def row(index: int, tokens: Tokens) -> Row:
+            def done(states: Tensor, _kv: Tensor | None) -> None:
+                values[index] = float(states[-1].float() @ head)
+                if not math.isfinite(values[index]):
+                    raise ModelError(f"a completion has reward {values[index]}; try dtype float32")
+                missing.discard(index)
+                if not missing:
+                    answer.give(Scores(tuple(values), Usage(total)))
+
+            met = self._runner.store.met(tokens)
+            return Row(tokens, 1, keep=False, done=done, failed=answer.fail, met=met, states=True)
+
+        read = [self._checked(self._texts.exchange(request.messages, text)) for text in request.completions]
+        total = sum(map(len, read))
+        self._check_context(max(map(len, read), default=0), 0)
+        if not read:
+            answer.give(Scores((), Usage()))
+        self._rows.extend(row(index, marked(tokens, request.adapter)) for index, tokens in enumerate(read))
+
     def _checked(self, ids: Tokens) -> Tokens:
         """Refuse tokens that the model has no embedding of: on a GPU they would end the process's use of it."""
         if len(ids) and int(ids.max()) >= self._runner.vocabulary:
@@ -410,7 +383,3 @@ def out_of_memory(error: Exception) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and "allocate memory" in str(error)
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

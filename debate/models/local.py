@@ -17,7 +17,7 @@ from debate.models.weights import ADAPTER, folder_digest
 if TYPE_CHECKING:
     import torch
 
-    from debate.models.engine import Request
+    from debate.models.requests import Request
 
 # Changes whenever the engine's replies to equal calls may change.
 ENGINE = "packed-3"
@@ -114,11 +114,12 @@ class LocalBase:
             ModelAccessError: It does not fit.
             ModelError: The base is closed.
         """
-        from debate.models.adapter import read_adapter
+        from debate.models.adapter import is_reward, read_adapter, read_head
 
         if digest not in self._numbers:
             number = len(self._numbers) + 1
-            self.engine.attach(number, read_adapter(folder, self._runner.model))
+            head = read_head(folder, self._runner.hidden) if is_reward(folder) else None
+            self.engine.attach(number, read_adapter(folder, self._runner.model), head)
             self._numbers[digest] = number
         return self._numbers[digest]
 
@@ -171,7 +172,7 @@ class LocalModel:
 
     async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
         """Sample one reply for each draw; see `Model.sample`."""
-        from debate.models.engine import Answer, SampleRequest
+        from debate.models.requests import Answer, SampleRequest
 
         answer: Answer[list[Completion]] = Answer()
         self._submit(SampleRequest(messages, tuple(draws), sampling, answer, self._adapter))
@@ -179,7 +180,7 @@ class LocalModel:
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
         """Give the probability that the reply begins with each choice; see `Model.choose`."""
-        from debate.models.engine import Answer, ChooseRequest
+        from debate.models.requests import Answer, ChooseRequest
 
         answer: Answer[Choice] = Answer()
         self._submit(ChooseRequest(messages, tuple(choices), answer, self._adapter))
@@ -187,7 +188,7 @@ class LocalModel:
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:
         """Give the log-probability of each continuation as the reply, its end not included; see `Model.score`."""
-        from debate.models.engine import Answer, ScoreRequest
+        from debate.models.requests import Answer, ScoreRequest
 
         answer: Answer[Scores] = Answer()
         self._submit(ScoreRequest(messages, tuple(continuations), answer, self._adapter))

@@ -38,11 +38,12 @@ class Row:
         tokens: Token ids, marked with the adapter.
         wanted: How many last positions' logits are wanted, at least 1.
         keep: Whether the sequence's keys and values are wanted too.
-        done: Called with logits (wanted, vocabulary) in the model's dtype, and its keys and
-            values (layers, 2, heads, tokens, dim) where kept.
+        done: Called with logits (wanted, vocabulary) or states (wanted, hidden) in the model's dtype, and its keys
+            and values (layers, 2, heads, tokens, dim) where kept.
         failed: Called with the error instead.
         met: How many leading tokens a recent sequence shares with this one.
         again: Puts the row back in line, where memory ran out only in ``done`` and there may be room later.
+        states: Whether the last positions' final states are wanted, what the output layer sees, instead of logits.
     """
 
     tokens: Tokens
@@ -52,6 +53,7 @@ class Row:
     failed: Callable[[Exception], None]
     met: int = 0
     again: Callable[[], None] | None = None
+    states: bool = False
 
 
 class Runner:
@@ -90,11 +92,15 @@ class Runner:
         self.model = module.to(device).eval()
         with torch.inference_mode():
             pack(self.model)
-        self._adapters = Adapters(self.model, model.get_output_embeddings())  # type: ignore[no-untyped-call]  # as below
+        head: torch.nn.Module = model.get_output_embeddings()  # type: ignore[no-untyped-call]  # as below
+        self._adapters = Adapters(self.model, head)
+        self._states = torch.empty(0)  # of the latest pass: what the output layer saw
+        head.register_forward_pre_hook(self._keep_states)
         self.device = device
         self.context: int = config.max_position_embeddings
+        self.hidden: int = config.hidden_size
         heads = config.num_attention_heads
-        dim = getattr(config, "head_dim", None) or config.hidden_size // heads
+        dim = getattr(config, "head_dim", None) or self.hidden // heads
         kv_heads = getattr(config, "num_key_value_heads", None) or heads
         self.vocabulary: int = config.vocab_size
         self._heads: int = heads
@@ -112,7 +118,7 @@ class Runner:
             rows: At least one.
 
         Returns:
-            For each row logits (wanted, vocabulary) and, where kept, its keys and values.
+            For each row logits (wanted, vocabulary), or states (wanted, hidden), and, where kept, its keys and values.
         """
         known = [self.known(row) for row in rows]
         forest = grow([row.tokens for row in rows], known, [row.wanted for row in rows])
@@ -134,9 +140,12 @@ class Runner:
         for index, row in enumerate(rows):
             kv = self._gather(forest, index, len(row.tokens), stored, kept) if row.keep else None
             places = torch.as_tensor(inverse[start : start + row.wanted], device=self.device)
-            outcomes.append((logits.index_select(0, places), kv))
+            outcomes.append(((self._states if row.states else logits).index_select(0, places), kv))
             start += row.wanted
         return outcomes
+
+    def _keep_states(self, _head: torch.nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        self._states = inputs[0][0]
 
     def known(self, row: Row) -> Known:
         """Return the stored beginning that a row can read; its wanted positions are computed."""

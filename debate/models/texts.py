@@ -50,12 +50,21 @@ class Texts:
         Raises:
             ModelError: There is nothing in it.
         """
+        return self._templated(messages, begins_reply=True)
+
+    def exchange(self, messages: Messages, reply: str) -> Tokens:
+        """Return the token ids of a prompt with the assistant's whole reply, up to where the template ends it."""
+        return self._templated([*messages, Message("assistant", reply)], begins_reply=False)
+
+    def _templated(self, messages: Messages, *, begins_reply: bool) -> Tokens:
         if not self.system_role:
             messages = without_system(messages)
         chat = [{"role": message.role, "content": message.content} for message in messages]
         with self._lock:
             ids = (
-                self._tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=True, return_dict=False)
+                self._tokenizer.apply_chat_template(
+                    chat, add_generation_prompt=begins_reply, tokenize=True, return_dict=False
+                )
                 if chat
                 else []
             )

@@ -204,8 +204,8 @@ def test_a_folder_that_is_no_adapter_is_refused(copied: Path) -> None:
         open_model(ModelConfig(name=f"hf/{copied / 'judge'}", device="cpu"))
     settings = copied / "judge" / "adapter_config.json"
     tree = json.loads(settings.read_text(encoding="utf-8"))
-    settings.write_text(json.dumps(tree | {"task_type": "SEQ_CLS"}), encoding="utf-8")
-    refused(config(copied), ModelAccessError, "peft_type LORA, task_type SEQ_CLS; a LORA adapter of a CAUSAL_LM")
+    settings.write_text(json.dumps(tree | {"task_type": "TOKEN_CLS"}), encoding="utf-8")
+    refused(config(copied), ModelAccessError, "peft_type LORA, task_type TOKEN_CLS; a LORA adapter of a CAUSAL_LM")
     settings.write_text("{", encoding="utf-8")
     refused(config(copied), ModelAccessError, "cannot read .*adapter_config.json")
 

@@ -93,7 +93,7 @@ async def running(
 
 
 async def sample(engine: Engine, messages: Sequence[Message], n: int = 3, sampling: Sampling = SAMPLING) -> list[str]:
-    from debate.models.engine import Answer, SampleRequest
+    from debate.models.requests import Answer, SampleRequest
 
     answer: Answer[list[Completion]] = Answer()
     engine.submit(SampleRequest(messages, tuple(Draw(seed=5).take(n)), sampling, answer))
@@ -101,7 +101,7 @@ async def sample(engine: Engine, messages: Sequence[Message], n: int = 3, sampli
 
 
 async def choose(engine: Engine, messages: Sequence[Message]) -> Choice:
-    from debate.models.engine import Answer, ChooseRequest
+    from debate.models.requests import Answer, ChooseRequest
 
     answer: Answer[Choice] = Answer()
     engine.submit(ChooseRequest(messages, ("A", "B"), answer))
@@ -109,7 +109,7 @@ async def choose(engine: Engine, messages: Sequence[Message]) -> Choice:
 
 
 async def score(engine: Engine, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-    from debate.models.engine import Answer, ScoreRequest
+    from debate.models.requests import Answer, ScoreRequest
 
     answer: Answer[Scores] = Answer()
     engine.submit(ScoreRequest(messages, tuple(continuations), answer))
