@@ -11,7 +11,7 @@ import functools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 from pydantic import Field
 
@@ -30,13 +30,15 @@ from debate.verdict import Verdict
 from debate.view import View
 from training.gather import Gathered
 from training.passages import keep_passages
-from training.rows import SOURCE, Row, RowSet, check_some, deduplicate, merge
+from training.rows import SOURCE, Row, RowSet, RowT, check_some, deduplicate, merge
 
 GRAM = 5
 """So many words in a row that the story holds too are copied, in quotation marks or not."""
 
-Count = Callable[[Messages], int]
-"""Counts the tokens of messages as they are trained on, template included."""
+_TIE = 1e-9  # probabilities are rounded
+
+Fits = Callable[[Messages], bool]
+"""Whether a prompt with its reply is short enough to be trained on."""
 
 
 class ArgumentConfig(Config):
@@ -267,7 +269,7 @@ def flaw_of(spoken: Spoken, config: ArgumentConfig) -> str | None:
     if not story:
         return "no story"
     flaws = {
-        "another player": not _by_one_of(debate.players[spoken.answer], config.players),
+        "another player": not by_one_of(debate.players[spoken.answer], config.players),
         "marked as flawed": bool(turn.flaws),
         "outside the word limits": not config.min_words <= argument.words <= config.max_words,
         "no verified quote": not texts,
@@ -278,11 +280,12 @@ def flaw_of(spoken: Spoken, config: ArgumentConfig) -> str | None:
     return next((why for why, flawed in flaws.items() if flawed), None)
 
 
-def _by_one_of(player: str | None, names: Sequence[str]) -> bool:
+def by_one_of(player: str | None, names: Sequence[str]) -> bool:
+    """Whether a player is one of those named, all of whom are where none is."""
     return not names or any(fnmatchcase(player or "", name) for name in names)
 
 
-class Worth(NamedTuple):
+class Worth(NamedTuple, Generic[RowT]):
     """A row of a speech that is worth learning from.
 
     Attributes:
@@ -291,7 +294,7 @@ class Worth(NamedTuple):
         question: What it was about.
     """
 
-    row: Row
+    row: RowT
     margin: float
     question: Question
 
@@ -301,8 +304,7 @@ def argument_row_set(
     config: ArgumentConfig,
     prompts: Prompts,
     *,
-    count: Count | None = None,
-    most: int | None = None,
+    fits: Fits | None = None,
 ) -> RowSet[Row]:
     """Make the rows that a debater is trained on, each once, and hold that there is one; see ``argument_rows``.
 
@@ -310,8 +312,7 @@ def argument_row_set(
         gathered: Debates of one or more sources.
         config: Which speeches.
         prompts: Templates of free debaters.
-        count: Counts tokens.
-        most: Longest prompt and completion, in tokens.
+        fits: See ``argument_rows``.
 
     Raises:
         ConfigError: The judge is not known.
@@ -319,7 +320,7 @@ def argument_row_set(
     """
     parts = []
     for part in gathered:
-        made = argument_rows(part.recorded, config, prompts, source=part.config.debates, count=count, most=most)
+        made = argument_rows(part.recorded, config, prompts, source=part.config.debates, fits=fits)
         parts.append(dataclasses.replace(made, dropped=dict(Counter(part.dropped) + Counter(made.dropped))))
     rowset = deduplicate(merge(parts))
     check_some(rowset, "argument")
@@ -332,8 +333,7 @@ def argument_rows(
     prompts: Prompts,
     *,
     source: str = "unknown",
-    count: Count | None = None,
-    most: int | None = None,
+    fits: Fits | None = None,
 ) -> RowSet[Row]:
     """Make rows of the speeches that are worth learning from.
 
@@ -342,8 +342,8 @@ def argument_rows(
         config: Which speeches.
         prompts: Templates of free debaters.
         source: What rows are tagged with as their source.
-        count: Counts tokens; None cuts no story.
-        most: Longest prompt and completion, in tokens: of a longer one the story is cut to passages around its quotes.
+        fits: Whether a prompt with its reply is short enough: of a longer one the story is cut to passages around the
+            quotes. None cuts no story.
 
     Returns:
         Rows, in the order of the debates, and what was left out by why.
@@ -353,20 +353,19 @@ def argument_rows(
     """
     judge = pick_judge(recorded, config.judge) if config.won else None
     dropped: Counter[str] = Counter()
-    best: dict[tuple[Messages, str], Worth] = {}
+    best: dict[tuple[Messages, str], Worth[Row]] = {}
     for spoken in speeches(recorded):
         margin = _choose(spoken, config, judge)
         if isinstance(margin, str):
             dropped[margin] += 1
             continue
-        tags = {SOURCE: source, **spoken.tags, **({"margin": f"{margin:.4f}"} if config.won else {})}
-        row = _row(spoken, spoken.view, tags, prompts, config.limits)
-        if count is not None and most is not None and _length(row, count) > most:
-            shorter = _shorten(row, spoken, lambda view: _row(spoken, view, tags, prompts, config.limits), count, most)
-            if shorter is None:
-                dropped["too long, even around its quotes"] += 1
-                continue
-            row = shorter
+        view = fit_story(spoken.view, [spoken.turn.argument], _fitting(spoken, prompts, config.limits, fits))
+        if view is None:
+            dropped["too long, even around its quotes"] += 1
+            continue
+        row = _row(spoken, view, prompts, config.limits, source)
+        if config.won:
+            row = dataclasses.replace(row, tags={**row.tags, "margin": f"{margin:.4f}"})
         other = best.get((row.prompt, row.completion))
         dropped["the same as another row"] += other is not None
         if other is None or margin > other.margin:  # of several debates it counts where it won most clearly
@@ -385,12 +384,12 @@ def _choose(spoken: Spoken, config: ArgumentConfig, judge: str | None) -> float 
     margin: float | str = margin_of(spoken.item, spoken.answer, judge) if config.won else 0.0
     if isinstance(margin, str):
         return margin
-    if config.won and (margin <= 0 or margin < config.margin):
+    if config.won and (margin <= _TIE or margin < config.margin - _TIE):
         return "not won by the margin"
     return flaw_of(spoken, config) or margin
 
 
-def _row(spoken: Spoken, view: View, tags: Mapping[str, str], prompts: Prompts, limits: Limits) -> Row:
+def _row(spoken: Spoken, view: View, prompts: Prompts, limits: Limits, source: str) -> Row:
     question = spoken.item.debate.transcript.question
     return Row(
         prompt=tuple(ask_to_argue(view, prompts, limits)),
@@ -398,27 +397,39 @@ def _row(spoken: Spoken, view: View, tags: Mapping[str, str], prompts: Prompts, 
         question=question.id,
         story=question.story_id,
         fold=question.fold,
-        tags=tags,
+        tags={SOURCE: source, **spoken.tags, **({} if view.story == question.story else {"story": "cut"})},
     )
 
 
-def _length(row: Row, count: Count) -> int:
-    return count((*row.prompt, Message("assistant", row.completion)))
+def _fitting(spoken: Spoken, prompts: Prompts, limits: Limits, fits: Fits | None) -> Callable[[View], bool]:
+    reply = Message("assistant", spoken.written)
+    return lambda view: fits is None or fits((*ask_to_argue(view, prompts, limits), reply))
 
 
-def _shorten(row: Row, spoken: Spoken, make: Callable[[View], Row], count: Count, most: int) -> Row | None:
-    """Cut the story to passages around the quotes; None where not even these fit."""
-    view = spoken.view
+def fit_story(view: View, arguments: Sequence[Argument], fits: Callable[[View], bool]) -> View | None:
+    """Cut a view's story to passages around what arguments quote, where it is too long.
 
-    def cut(story: str) -> Row:
-        return make(dataclasses.replace(view, story=story))
+    Args:
+        view: A speaker's view.
+        arguments: Speeches made on it.
+        fits: Whether a prompt on a view fits, with what is replied to it.
 
-    spans = [quote.span for quote in spoken.turn.argument.quotes if quote.span is not None]
-    story = keep_passages(view.story or "", spans, lambda text: _length(cut(text), count) <= most, noise=row.completion)
-    return None if story is None else dataclasses.replace(cut(story), tags={**row.tags, "story": "cut"})
+    Returns:
+        The view where it fits; else the same with part of the story; None where not even the quotes fit.
+    """
+    if fits(view):
+        return view
+    spans = [quote.span for argument in arguments for quote in argument.quotes if quote.span is not None]
+
+    def shown(story: str) -> View:
+        return dataclasses.replace(view, story=story)
+
+    noise = "".join(argument.plain() for argument in arguments)
+    story = keep_passages(view.story or "", spans, lambda text: fits(shown(text)), noise=noise)
+    return None if story is None else shown(story)
 
 
-def balance(kept: Sequence[Worth]) -> tuple[list[Worth], Mapping[str, int]]:
+def balance(kept: Sequence[Worth[RowT]]) -> tuple[list[Worth[RowT]], Mapping[str, int]]:
     """Keep as many speeches for the right answer as for the wrong one within each question, the clearest wins.
 
     Without it the filter for winning chooses questions whose right answer is easy to argue for.
