@@ -144,7 +144,10 @@ def parse(config: type[ConfigT], tree: Mapping[str, Any], *, where: str) -> Conf
         return config.model_validate(tree)
     except pydantic.ValidationError as error:
         lines = []
-        for item in error.errors(include_url=False):
+        wrong = error.errors(include_url=False)
+        for item in wrong:
+            if item["type"] == "too_short" and any(_is_below(other["loc"], item["loc"]) for other in wrong):
+                continue  # pydantic counts only the valid items of a list
             *above, last = item["loc"] or ("",)
             path = [str(part) for part in above if not _is_union_tag(part)]
             if last != "" and (item["type"] == "extra_forbidden" or not _is_union_tag(last)):
@@ -152,6 +155,10 @@ def parse(config: type[ConfigT], tree: Mapping[str, Any], *, where: str) -> Conf
             lines.append(": ".join(filter(None, (".".join(path), _explain(config, path, item)))))
         unique = list(dict.fromkeys(lines))
         raise ConfigError(f"{where}: " + f"\n{where}: ".join(unique)) from error
+
+
+def _is_below(place: Sequence[object], above: Sequence[object]) -> bool:
+    return len(place) > len(above) and tuple(place[: len(above)]) == tuple(above)
 
 
 def _is_union_tag(part: int | str) -> bool:

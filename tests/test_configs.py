@@ -18,6 +18,7 @@ from tournaments.config import CompareConfig, FieldConfig
 from tournaments.consultancy import COMMAND as CONSULTANCY
 from tournaments.rejudge import COMMAND as REJUDGE
 from tournaments.swiss import COMMAND as SWISS
+from training.rows_command import COMMAND as ROWS
 
 COMMANDS: dict[str, Command[Any]] = {
     "swiss": SWISS,
@@ -25,6 +26,7 @@ COMMANDS: dict[str, Command[Any]] = {
     "run": RUN,
     "rejudge": REJUDGE,
     "compare_optimizers": COMPARE,
+    "rows": ROWS,
 }
 FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file())
 

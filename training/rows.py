@@ -370,7 +370,9 @@ def read_rows(folder: Path) -> AnyRows:
         counts = _Counts.model_validate_json((folder / CARD).read_text(encoding="utf-8"))
         plain = pq.read_table(folder / DATA).to_pylist()
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise StoreError(f"cannot read rows from {folder}: {error}; write them again") from error
+        raise StoreError(
+            f"cannot read rows from {folder} ({type(error).__name__}: {_first(error)}); write them again"
+        ) from error
     pairs = bool(plain) and "chosen" in plain[0]
     rowset: AnyRows
     if pairs:
@@ -380,6 +382,11 @@ def read_rows(folder: Path) -> AnyRows:
     if rowset.digest != counts.sha256:
         raise StoreError(f"the rows in {folder} are not those that {CARD} describes; write them again")
     return rowset
+
+
+def _first(error: Exception) -> str:
+    """What is wrong, in one line."""
+    return str(error).strip().partition("\n")[0]
 
 
 def _read_row(plain: Mapping[str, Any]) -> Row:

@@ -39,7 +39,7 @@ class BudgetConfig(Config):
 
 class RunConfig(Config):
     seed: int = Field(0, description="seed")
-    players: tuple[PlayerConfig, ...]
+    players: tuple[PlayerConfig, ...] = Field(min_length=1)
     optimizer: OptimizerConfig = OptimizerConfig()
     budget: BudgetConfig = Field(BudgetConfig(), description="limits", json_schema_extra=NOT_IN_DIGEST)
     judge: ModelField | None = None
@@ -198,6 +198,7 @@ PLAYERS = [{"name": "a"}, {"name": "b"}]
         ({"judge": {"name": "m", "zzzz": 1}}, "c.yaml: judge.zzzz: unknown key"),
         ({"str": 1}, "c.yaml: str: unknown key"),
         ({"PlayerConfig": 1}, "c.yaml: PlayerConfig: unknown key"),
+        ({"players": []}, "c.yaml: players: Tuple should have at least 1 item after validation, not 0"),
         ({"players": [{}]}, "c.yaml: players.0.name: missing; set it in the configuration or by a flag"),
         ({"seed": "x"}, "c.yaml: seed: Input should be a valid integer, unable to parse string as an integer, got 'x'"),
         ({"optimizer": {"n": 0}}, "c.yaml: optimizer.n: Input should be greater than or equal to 1, got 0"),
