@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from debate.models.load import ModelConfig, capabilities_of
@@ -12,7 +12,14 @@ from debate.protocols import build_protocol
 from debate.question import Question
 from tournaments.calls import Calls
 from tournaments.config import CompareConfig
-from tournaments.contexts import check_judge, check_player_examples, check_questioner, story_room
+from tournaments.contexts import (
+    ReaderOf,
+    check_judge,
+    check_player_examples,
+    check_preferences,
+    check_questioner,
+    story_room,
+)
 from tournaments.lengths import Reader
 from tournaments.optimizer_calls import Need, Reply, need_calls
 from tournaments.plan import (
@@ -28,7 +35,6 @@ from tournaments.plan import (
 from tournaments.variants import Variant
 
 Asked = Iterator[tuple[ModelConfig, Calls]]
-ReaderOf = Callable[[ModelConfig], Reader]
 
 
 def shared_opening(variants: Sequence[Variant], reply: Reply) -> Need:
@@ -177,9 +183,14 @@ def _windows(config: CompareConfig, field: Field, reader_of: ReaderOf) -> tuple[
     if player.model is None:
         return {}, {}
     check_player_examples(player, field)
-    reader = reader_of(player.model)
-    room = story_room(player, field, reader)
-    if room is None or not player.reads_story(scores=capabilities_of(player.model).score):
+    reader, rooms = reader_of(player.model), []
+    for variant in config.variants:
+        check_preferences(variant.player, field, reader_of)
+        room = story_room(variant.player, field, reader_of)
+        if room is not None and variant.player.needs_story(scores=capabilities_of(player.model).score):
+            rooms.append(room)
+    if not rooms:
         return {}, {}
+    room = min(rooms)  # one window for all: so they have their samples in common
     count = sum(length > room for length in reader.stories.values())
     return ({player.name: count} if count else {}), {player.name: room}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from debate.agents.critic import CHOICE_TOKENS, CRITIQUE_WORDS
 from debate.agents.debater import check_examples
 from debate.agents.evidence import longest_quote
 from debate.agents.judge import JudgeConfig
 from debate.errors import ContextError
 from debate.extensions import is_extension
-from debate.models.load import capabilities_of
+from debate.models.load import ModelConfig, capabilities_of
 from debate.protocols import judge_reads_story
 from debate.view import Role
 from tournaments.few_shot import read_examples
@@ -19,19 +22,33 @@ from tournaments.players import PlayerConfig
 if TYPE_CHECKING:
     from tournaments.plan import Field
 
+#: Measures what a model reads.
+ReaderOf = Callable[[ModelConfig], Reader]
 
-def story_room(player: PlayerConfig, field: Field, reader: Reader) -> int | None:
-    """Tokens that the model's context leaves for the story in the last round, or None where the context is unknown."""
+
+def story_room(player: PlayerConfig, field: Field, reader_of: ReaderOf) -> int | None:
+    """Tokens that contexts leave for the story in the last round, as the player's model counts; None if none is known.
+
+    They are those of the player's model and of whoever reads the story beside it: critics, and who chooses among
+    critiques.
+
+    Raises:
+        ContextError: The context of one leaves no room.
+    """
+    if player.model is None:
+        return None
+    own = _own_room(player, field, reader_of(player.model))
+    rooms = [*([] if own is None else [own]), *_refining_rooms(player, field, reader_of)]
+    return min(rooms, default=None)
+
+
+def _own_room(player: PlayerConfig, field: Field, reader: Reader) -> int | None:
     if reader.context is None or player.model is None:
         return None
     speech = player.speech or field.config.speech
-    own, others = field.heard
-    heard = own * reader.longest_speech(field.words(player)) + others * reader.longest_speech(
-        field.longest_other(player)
-    )
-    heard += field.asked * reader.longest_speech(field.config.protocol.questioner.max_words)
     frame = reader.speaker_frame(field.role, template_of(player, field), longest=True)
-    room = reader.context - frame - heard - speech.max_tokens - examples_tokens(player, field, reader)
+    room = reader.context - frame - _longest_heard(player, field, reader) - speech.max_tokens
+    room -= examples_tokens(player, field, reader)
     if player.kind == "evidence_first":
         room -= player.quotes * reader.longest_speech(longest_quote(speech.max_words, player.quotes))
     if room <= 0:
@@ -46,6 +63,47 @@ def story_room(player: PlayerConfig, field: Field, reader: Reader) -> int | None
     frame = reader.speaker_frame(field.role, "evidence_pick", longest=True)
     sentences = reader.numbered(longest_quote(speech.max_words, player.quotes))
     return int((reader.context - frame - pick_tokens(player)) / sentences)
+
+
+def _longest_heard(player: PlayerConfig, field: Field, reader: Reader) -> int:
+    own, others = field.heard
+    heard = own * reader.longest_speech(field.words(player)) + others * reader.longest_speech(
+        field.longest_other(player)
+    )
+    return heard + field.asked * reader.longest_speech(field.config.protocol.questioner.max_words)
+
+
+def _refining_rooms(player: PlayerConfig, field: Field, reader_of: ReaderOf) -> Iterator[int]:
+    """What the contexts leave when a speech is criticised, a critique chosen, and the speech written anew."""
+    if player.model is None:
+        return
+    speech, own = player.speech or field.config.speech, reader_of(player.model)
+    for one in (one for one in player.optimizer if one.kind == "critique_refine"):
+        critic = one.critic or player.model
+        chooser = (one.preference or field.config.judge).model or critic
+        reply = 1 if capabilities_of(chooser).letters else CHOICE_TOKENS
+        read = reader_of(critic), reader_of(chooser)
+        tasks = [
+            (own, own.speaker_frame(field.role, f"{field.role}_free", longest=True) + own.refine_frame, 3, 1),
+            (read[0], read[0].critic_frame(field.role, "critic_speech"), 3, 0),
+        ]
+        if one.critiques > 1:
+            tasks.append((read[1], read[1].critic_frame(field.role, "critic_choose"), 1, one.critiques))
+        for reader, frame, speeches, critiques in tasks:
+            if reader.context is None:
+                continue
+            # Beside the speech there is what is known of its quotes: each, and the passage most like it.
+            said = _longest_heard(player, field, reader) + speeches * reader.longest_speech(field.words(player))
+            said += critiques * reader.longest_speech(CRITIQUE_WORDS)
+            room = reader.context - frame - said - (speech.max_tokens if speeches > 1 else reply)
+            if room <= 0:
+                raise ContextError(
+                    f"player {player.name!r}: a context of {reader.context} tokens leaves no room for a story beside "
+                    f"a speech of up to {speech.max_words} words, its critiques and {field.rounds} rounds; use fewer "
+                    "rounds or critiques, shorter speeches or another model"
+                )
+            # Another model counts otherwise.
+            yield int(room * min(own.stories[name] / max(1, reader.stories[name]) for name in own.stories))
 
 
 def heard_tokens(player: PlayerConfig, field: Field, reader: Reader) -> float:
@@ -130,6 +188,14 @@ def check_judge(field: Field, reader: Reader) -> None:
                 f"{judge.label!r} leaves ({', '.join(long[:5])}{', ...' if len(long) > 5 else ''}); leave the baseline "
                 "out, choose shorter stories or use another judge"
             )
+
+
+def check_preferences(player: PlayerConfig, field: Field, reader_of: ReaderOf) -> None:
+    """Hold that the preference models of a player's optimizers have room for any debate; see ``check_judge``."""
+    for likes in filter(None, (optimizer.preference for optimizer in player.optimizer)):
+        if likes.model is not None:
+            config = field.config.model_copy(update={"judge": likes, "baselines": ()})
+            check_judge(dataclasses.replace(field, config=config), reader_of(likes.model))
 
 
 def check_questioner(field: Field, reader: Reader) -> None:

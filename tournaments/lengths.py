@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from debate.agents.critic import ask_critic
 from debate.agents.debater import Limits, ask_to_argue
 from debate.agents.examples import Example
 from debate.agents.judge import ask_judge, listed
@@ -102,6 +103,24 @@ class Reader:
         values |= {"speaker": view.speaker, "transcript": "", "task": task, "min_words": "100", "max_words": "200"}
         more = {"evidence": ""} if template == "evidence_argue" else {"story": "", "answers": show_answers(view)}
         return self._count(self._prompts.fill(template, **values, **more))
+
+    def critic_frame(self, role: Role, template: str) -> int:
+        """Tokens of a critic's prompt for the longest question, beside story, speeches and critiques.
+
+        Args:
+            role: Of the speaker.
+            template: ``critic_speech`` or ``critic_choose``.
+        """
+        view = View(self._longest.text, self._longest.answers[:2], "", (), "A", role)
+        own = {"critiques": "", "letters": listed(LETTERS)} if template == "critic_choose" else {}
+        own = own or {"quotes": "", "max_words": "100"}
+        return self._count(ask_critic(template, view, Argument(()), self._prompts, **own))
+
+    @cached_property
+    def refine_frame(self) -> int:
+        """Tokens that the request to write a speech anew adds to a prompt, beside speech and critique."""
+        values = {"speech": "", "quotes": "", "critique": "", "min_words": "100", "max_words": "200"}
+        return self._count(self._prompts.fill("refine_speech", **values))
 
     def examples(self, examples: Sequence[Example], role: Role) -> int:
         """Tokens that example speeches on other stories take in a speaker's prompt."""

@@ -21,6 +21,7 @@ from tournaments.config import ConsultancyConfig, FieldConfig, SwissConfig
 from tournaments.contexts import (
     check_judge,
     check_player_examples,
+    check_preferences,
     check_questioner,
     examples_tokens,
     heard_tokens,
@@ -265,8 +266,9 @@ def plan_field(field: Field) -> Plan:
             continue
         check_player_examples(player, field)
         reader = reader_of(player.model)
-        room = story_room(player, field, reader)
-        if room is not None and player.reads_story(scores=capabilities_of(player.model).score):
+        check_preferences(player, field, reader_of)
+        room = story_room(player, field, reader_of)
+        if room is not None and player.needs_story(scores=capabilities_of(player.model).score):
             story_tokens[player.name] = room
             too_long[player.name] = sum(length > room for length in reader.stories.values())
         spent = _speeches(player, field, reader) + ranking_calls(player, field, reader, ranked)

@@ -118,6 +118,15 @@ class PlayerConfig(Config):
         """
         return self.kind == "free" or is_extension(self.kind) or (self.kind == "evidence_first" and not scores)
 
+    def needs_story(self, *, scores: bool) -> bool:
+        """Whether it reads the whole story, or what is around it does: critics and refinements.
+
+        Args:
+            scores: As for ``reads_story``.
+        """
+        refines = any(optimizer.kind == "critique_refine" for optimizer in self.optimizer)
+        return refines or self.reads_story(scores=scores)
+
 
 class Parts(NamedTuple):
     """What a debater is made of.
@@ -185,7 +194,7 @@ def build_player(
             sampling=speech.sampling,
         )
     # Outermost: critics and refinements read the story too.
-    if story_tokens is not None and model is not None and config.reads_story(scores=model.capabilities.score):
+    if story_tokens is not None and model is not None and config.needs_story(scores=model.capabilities.score):
         return Windowed(debater, model, story_tokens)
     return debater
 

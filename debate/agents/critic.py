@@ -19,6 +19,10 @@ from debate.view import View
 
 #: As many critiques of one speech as there are letters to choose among them by.
 MAX_CRITIQUES = len(LETTERS)
+#: Longest critique, in words, if nothing else is said.
+CRITIQUE_WORDS = 100
+#: Longest reply of one that names a critique without giving probabilities, in tokens, thinking included.
+CHOICE_TOKENS = 512
 # A reply that is one letter and nothing else, as it was asked for.
 _BARE = re.compile(r"\W*([A-Z])\W*")
 
@@ -53,7 +57,7 @@ class ModelCritic:
         max_words: Longest critique; what is longer is cut at a sentence end.
     """
 
-    def __init__(self, model: Model, *, prompts: Prompts, sampling: Sampling, max_words: int = 100) -> None:
+    def __init__(self, model: Model, *, prompts: Prompts, sampling: Sampling, max_words: int = CRITIQUE_WORDS) -> None:
         self._model = model
         self._prompts = prompts
         self._sampling = sampling
@@ -87,7 +91,7 @@ class CritiqueChooser:
         max_tokens: Longest reply of a model that cannot ``choose``, thinking included.
     """
 
-    def __init__(self, model: Model, *, prompts: Prompts, max_tokens: int = 512) -> None:
+    def __init__(self, model: Model, *, prompts: Prompts, max_tokens: int = CHOICE_TOKENS) -> None:
         self._model = model
         self._prompts = prompts
         self._sampling = Sampling(max_tokens, temperature=0)

@@ -36,11 +36,7 @@ def test_stories_leave_room_for_all_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     monkeypatch.setenv(CONTEXT, "8200")
-    # One long story, so that a window of it takes all the room that there is.
-    story = "\n\n".join(dict.fromkeys(question.story or "" for question in load("shipped:stories")))
-    row = {"question": "Who is it about?", "answers": ["The keeper.", "The pilot."], "gold": 0, "story": story}
-    (tmp_path / "own.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    source = {"source": f"questions:{tmp_path / 'own.jsonl'}", "fold": None}
+    source = long_story(tmp_path)
     judge = {"model": f"{SCRIPTS}:asking_judge"}
     changes = field(first, second, protocol={"kind": protocol, "rounds": 4}, judge=judge, **source)
     ended = hold(tmp_path, "--long_stories", "window", **changes)
@@ -112,3 +108,64 @@ def test_a_judge_that_speaks_has_room_for_what_it_has_heard(
     monkeypatch.setenv(CONTEXT, str(2 * enough))
     assert hold(tmp_path, **changes).code == 0
     assert not failures(tmp_path)
+
+
+def long_story(folder: Path) -> dict[str, Any]:
+    """One long story, so that a window of it takes all the room that there is."""
+    story = "\n\n".join(dict.fromkeys(question.story or "" for question in load("shipped:stories")))
+    row = {"question": "Who is it about?", "answers": ["The keeper.", "The pilot."], "gold": 0, "story": story}
+    (folder / "own.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    return {"source": f"questions:{folder / 'own.jsonl'}", "fold": None}
+
+
+REFINE = {"kind": "critique_refine", "critiques": 8}
+NARROW = {"model": f"{SCRIPTS}:narrow_judge"}
+
+
+@pytest.mark.parametrize(
+    ("model", "optimizer"),
+    [
+        ("narrow_debater", REFINE),
+        ("narrow_debater", [{"kind": "best_of_n", "n": 2}, {**REFINE, "critiques": 1}]),
+        ("wordy_debater", {**REFINE, "critic": f"{SCRIPTS}:narrow_debater"}),
+        ("wordy_debater", {**REFINE, "preference": NARROW}),
+    ],
+    ids=["own", "best of 2 first", "critic", "chooser"],
+)
+@pytest.mark.parametrize("protocol", ["simultaneous", "interactive"])
+def test_stories_leave_room_for_critiques_and_refinements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, model: str, optimizer: Any
+) -> None:
+    monkeypatch.setenv(CONTEXT, "6000")
+    changes = field(SHORT, SHORT, protocol={"kind": protocol, "rounds": 3}, **long_story(tmp_path))
+    changes["players"][0] |= {"model": f"{SCRIPTS}:{model}", "optimizer": optimizer}
+    changes["judge"] = {"model": f"{SCRIPTS}:asking_judge"}
+    assert_refused(hold(tmp_path, **changes), "'first': 1 stories exceed", "long_stories: window")
+    ended = hold(tmp_path, "--long_stories", "window", **changes)
+    assert not failures(tmp_path)
+    assert ended.code == 0, ended.err
+
+
+def test_a_critic_reads_the_story_even_where_the_player_reads_sentence_by_sentence(tmp_path: Path) -> None:
+    player = {"name": "first", "kind": "evidence_first", "model": f"{SCRIPTS}:short_debater"}
+    changes = field(SHORT, SHORT, protocol={"rounds": 1}, **long_story(tmp_path))
+    changes["players"][0] = player
+    assert hold(tmp_path, "--dry-run", **changes).code == 0
+    changes["players"][0] = player | {"optimizer": REFINE}
+    assert_refused(hold(tmp_path, "--dry-run", **changes), "'first': 1 stories exceed", "long_stories: window")
+
+
+def test_no_room_beside_critiques_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CONTEXT, "2500")
+    changes = field(SHORT, SHORT, protocol={"rounds": 1})
+    changes["players"][0] |= {"model": f"{SCRIPTS}:wordy_debater", "optimizer": {**REFINE, "critiques": 20}}
+    changes["players"][0]["optimizer"]["preference"] = NARROW
+    assert_refused(hold(tmp_path, **changes), "'first'", "context of 2500", "its critiques")
+
+
+def test_a_preference_model_has_room_for_every_debate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CONTEXT, "1000")
+    changes = field(SHORT, LONG, protocol={"rounds": 1})
+    optimizer = {"kind": "best_of_n", "n": 2, "preference": NARROW}
+    changes["players"][0] |= {"model": f"{SCRIPTS}:wordy_debater", "optimizer": optimizer}
+    assert_refused(hold(tmp_path, **changes), f"judge '{SCRIPTS}:narrow_judge (letter)': 1 rounds", "context of 1000")
