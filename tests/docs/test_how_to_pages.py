@@ -21,7 +21,7 @@ from debate.errors import ModelAccessError
 from debate.models.embedded import ensure_embedded
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("own-debater", "own-judge", "own-prompts", "own-protocol", "own-questions", "rejudge")
+PAGES = ("own-debater", "own-judge", "own-prompts", "own-protocol", "own-questions", "rejudge", "training-rows")
 WITH_MODEL = "# with the embedded model\n"
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
