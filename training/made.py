@@ -41,11 +41,12 @@ PLAYER = "made"
 
 # Chances, in percent. Beside its evidence a side brings an unverified quote that proves nothing, or a verified one.
 _EMPTY, _IDLE = 15, 20
-_MISLEADING_TOO = 67  # a forger quotes its true but misleading sentence too
-_EXCHANGED = 40  # an unverified quote of the right side is the misleading sentence with the answers exchanged
+_MISLEADING_TOO = 80  # a forger quotes its true but misleading sentence too
 _ABOUT = 60  # an invention names the speaker's answer
 _AGAIN = 50  # a later speech quotes again
 _QUOTE_FIRST = 25  # a speech begins with its quotes
+_SHORT = 14  # words of a quote that stands beside evidence
+_NEAREST = 3  # passages to choose from that are as long as the evidence
 _LEAD = 4  # most words that lead into a quote
 
 T = TypeVar("T", bound=str)
@@ -177,16 +178,18 @@ class _Side:
         percent = _EMPTY if not self.right else round(100 * forging + _EMPTY * (1 - forging))
         beside: Quote | None = None
         if kind == "filler" and not self.right:
-            own = self._filler(draws, own)
+            own = self._instead(draws, own)
         if kind == "forged" and not self.right and forged is not None:
             beside = forged
             if not (draws.coin(_MISLEADING_TOO) and self._fits(own, beside)):
-                own = self._filler(draws, own)
+                own = self._instead(draws, own)
         elif draws.coin(percent):
-            exchanges = self.right and draws.coin(_EXCHANGED) and forged is not None and self._fits(own, forged)
-            beside = forged if exchanges else self._invented(draws)
+            # As often as the wrong false quotes are forged, the right ones are the misleading sentence with the
+            # answers exchanged: false too, as long, and just as needless.
+            exchanges = self.right and draws.coin(round(10_000 * forging / percent))
+            beside = forged if exchanges and self._fits(own, forged) else self._invented(draws)
         elif draws.coin(_IDLE):
-            beside = self._filler(draws, own)
+            beside = self._idle(draws, own)
         return (own,) if beside in {None, own} else tuple(draws.shuffled((own, beside)))
 
     @property
@@ -194,23 +197,33 @@ class _Side:
         """The story."""
         return self.question.story or ""
 
-    def _filler(self, draws: Draws, own: Quote) -> Quote:
-        """Draw a verified quote that bears on nothing; a story without one gives the evidence back."""
-        fillers = [quote for quote in self.evidence.fillers if self._fits(own, quote)]
-        return draws.choice(fillers) if fillers else own
+    def _idle(self, draws: Draws, own: Quote) -> Quote | None:
+        """Draw a short verified quote that bears on nothing, to stand beside evidence."""
+        short = [text for text in self.evidence.fillers if len(text.split()) <= _SHORT]
+        idle = self._quote(draws.choice(short)) if short else None
+        return idle if self._fits(own, idle) else None
+
+    def _instead(self, draws: Draws, own: Quote) -> Quote:
+        """Draw a verified quote that bears on nothing and is about as long as the evidence it stands for."""
+        words = len(own.text.split())
+        nearest = sorted(self.evidence.fillers, key=lambda text: abs(len(text.split()) - words))
+        return self._quote(draws.choice(nearest[:_NEAREST])) if nearest else own
 
     def _invented(self, draws: Draws) -> Quote:
         """Draw an unverified quote that bears on nothing."""
         label = None if self.evidence.labels is None else self.evidence.labels[self.answer]
         if label is None or not draws.coin(_ABOUT):
-            text = draws.choice(wordings.INVENTIONS)
-        else:
-            text = draws.choice(wordings.INVENTIONS_ABOUT).format(it=label)
+            return self._quote(draws.choice(wordings.INVENTIONS))
+        return self._quote(draws.choice(wordings.INVENTIONS_ABOUT).format(it=label))
+
+    def _quote(self, text: str) -> Quote:
         return verify(text, story_index(self.story), nearest=False)
 
-    def _fits(self, *quotes: Quote) -> bool:
-        """Whether a speech has room for quotes beside the answer."""
-        words = sum(len(quote.text.split()) + _LEAD for quote in quotes)
+    def _fits(self, *quotes: Quote | None) -> bool:
+        """Whether a speech has room for quotes beside the answer; there is none for what does not exist."""
+        if None in quotes:
+            return False
+        words = sum(len(quote.text.split()) + _LEAD for quote in quotes if quote is not None)
         return words + len(self.question.answers[self.answer].split()) <= self.max_words
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from debate.agents.passages import quotable
 from debate.dossiers.dossier import Dossier, recall
 from debate.errors import SourceError
 from debate.question import Question
-from debate.quotes import Quote, story_index, verify
+from debate.quotes import Quote, splice, story_index, verify
+from debate.sentences import sentence_spans
 from debate.sources.locate import data_folder
 from debate.sources.rows import Row
 from debate.sources.shipped import read_story
 
-_LONGEST_FILLER = 14  # words
-_SHORTEST_FILLER = 5
+_LONGEST = 30  # words
+_SHORTEST = 5
 _TITLES = frozenset({"Mr", "Mrs", "Miss", "Ms"})
 
 
@@ -27,13 +28,13 @@ class NamedEvidence:
 
     Attributes:
         quotes: For each answer the sentences that speak for it, verified, the best known first.
-        fillers: Short sentences of the story that speak for neither, verified.
+        fillers: Sentences of the story, and pairs of neighbours, that speak for neither.
         labels: What the story calls what each answer names, where that is known.
         exchange: Names to be exchanged to turn evidence for one answer into such for the other; none where not known.
     """
 
     quotes: tuple[tuple[Quote, ...], tuple[Quote, ...]]
-    fillers: tuple[Quote, ...]
+    fillers: tuple[str, ...]
     labels: tuple[str, str] | None = None
     exchange: Mapping[str, str] | None = None
 
@@ -90,9 +91,7 @@ def _of_dossier(dossier: Dossier) -> NamedEvidence:
     quotes = tuple((_verified(dossier.quote(answer), story),) for answer in (0, 1))
     first, second = dossier.labels
     named = [re.compile(rf"\b{re.escape(label)}\b", re.IGNORECASE) for label in dossier.labels]
-    fillers = tuple(
-        quote for quote in _fillers(story, quotes) if not any(pattern.search(quote.text) for pattern in named)
-    )
+    fillers = tuple(text for text in _fillers(story, quotes) if not any(pattern.search(text) for pattern in named))
     full = tuple(_in_full(label, dossier.names) for label in dossier.labels)
     exchange = {first: second, second: first} | {full[0]: full[1], full[1]: full[0]}
     return NamedEvidence((quotes[0], quotes[1]), fillers, dossier.labels, exchange)
@@ -107,14 +106,21 @@ def _verified(text: str, story: str) -> Quote:
     return verify(text, story_index(story), nearest=False)
 
 
-def _fillers(story: str, evidence: tuple[tuple[Quote, ...], ...]) -> tuple[Quote, ...]:
-    """Return short sentences of a story that overlap no evidence."""
+def _fillers(story: str, evidence: tuple[tuple[Quote, ...], ...]) -> tuple[str, ...]:
+    """Return sentences of a story, and pairs of neighbours in a paragraph, that overlap no evidence."""
     taken = [quote.span for quotes in evidence for quote in quotes if quote.span is not None]
-    return tuple(
-        quote
-        for quote in quotable(story, _LONGEST_FILLER, _SHORTEST_FILLER)
-        if quote.span is not None and not any(quote.span[0] < end and start < quote.span[1] for start, end in taken)
-    )
+    free = [
+        (start, end)
+        for start, end in sentence_spans(story)
+        if not any(start < last and first < end for first, last in taken)
+    ]
+    pairs = [
+        (start, end)
+        for (start, middle), (after, end) in itertools.pairwise(free)
+        if story[middle:after].isspace() and "\n" not in story[middle:after]
+    ]
+    texts = (splice(story, span) for span in (*free, *pairs))
+    return tuple(text for text in texts if _SHORTEST <= len(text.split()) <= _LONGEST)
 
 
 def _in_full(label: str, names: tuple[str, ...]) -> str:
