@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.agents.judge import LetterJudge, ReasonJudge
@@ -104,6 +104,7 @@ async def test_the_prompt_is_what_a_judge_is_sent(protocol: str, tmp_path: Path)
     assert ("<story>" in rows[0].prompt[-1].content) == (protocol == "expert")
 
 
+@settings(deadline=None)
 @given(debates)
 def test_the_letter_is_that_of_the_right_answer_and_goes_with_the_seats(debate: Debate) -> None:
     first, second = rows_of(debate)
@@ -116,6 +117,7 @@ def test_the_letter_is_that_of_the_right_answer_and_goes_with_the_seats(debate: 
     assert rows_of(swapped) == (second, first)
 
 
+@settings(deadline=None)
 @given(debates)
 def test_gold_decides_the_letters_and_nothing_else(debate: Debate) -> None:
     """No prompt tells which answer is right."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.card import SeenStory
@@ -63,6 +63,7 @@ pair_lists = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=50)  # the first example imports pyarrow and datasets
 @given(st.one_of(row_lists, pair_lists))
 def test_what_is_read_is_what_was_written(tmp_path_factory: pytest.TempPathFactory, made: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("rows")
