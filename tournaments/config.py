@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -20,6 +21,7 @@ from debate.question import DistractorChoice, Fold
 from debate.tracking import TrackingConfig
 from optimizers.preference import Orders
 from tournaments.matches import OutcomeKind
+from tournaments.optimizing import REWARD, PreferenceConfig
 from tournaments.pairing import default_rounds, round_robin, schedule_is_round_robin
 from tournaments.players import PlayerConfig, SpeechConfig
 from tournaments.variants import Variant, make_variants
@@ -82,6 +84,11 @@ class SessionConfig(Config):
     @property
     def judge_models(self) -> list[ModelConfig]:
         """Those of them that score debates, and so must not have been trained on their stories."""
+        return []
+
+    @property
+    def reward_models(self) -> list[ModelConfig]:
+        """Those of them that are named to give rewards, and nothing else."""
         return []
 
     @property
@@ -169,6 +176,15 @@ class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
                     f"player {player.name!r}: best of {n} at temperature 0 is {n} times the same speech; set "
                     "speech.temperature (0.8 in Khan et al. 2024), or leave best_of_n out"
                 )
+            for one in player.optimizer:
+                critic = one.critic or player.model
+                if one.kind != "critique_refine" or one.critiques == 1 or critic is None:
+                    continue
+                if not draws_differ(capabilities_of(critic), sampling):
+                    raise ValueError(
+                        f"player {player.name!r}: {one.critiques} critiques at temperature 0 are as many times the "
+                        "same critique; set speech.temperature, or critiques to 1"
+                    )
         return self
 
     @property
@@ -193,6 +209,11 @@ class FieldConfig(SessionConfig, QuestionsConfig, OutcomeConfig):
         """The judge's model, that of the judge that speaks, and preference models."""
         scoring = (self.judge.model, self.questioner_model, *(likes.model for likes in self._preferences))
         return [model for model in scoring if model is not None]
+
+    @property
+    def reward_models(self) -> list[ModelConfig]:
+        """The reward models among the preference models."""
+        return _reward_models(self._preferences)
 
     @property
     def kinds(self) -> list[str]:
@@ -254,6 +275,10 @@ class ConsultancyConfig(FieldConfig):
         return self
 
 
+def _reward_models(preferences: Iterable[JudgeConfig]) -> list[ModelConfig]:
+    return [likes.model for likes in preferences if likes.kind == REWARD and likes.model is not None]
+
+
 Size = Annotated[int, Field(ge=1, le=1024)]
 
 
@@ -268,7 +293,9 @@ class CompareConfig(SessionConfig, QuestionsConfig, RatingConfig):
     together: tuple[tuple[Size, Annotated[int, Field(ge=1, le=MAX_CRITIQUES)]], ...] = Field(
         (), description="both: [N, K], the best of N is criticised; it takes N + K + 1 expert calls"
     )
-    preferences: tuple[JudgeConfig, ...] = Field(min_length=1, description="preference models; each variant has each")
+    preferences: tuple[PreferenceConfig, ...] = Field(
+        min_length=1, description="preference models; each variant has each"
+    )
     judges: tuple[JudgeConfig, ...] = Field(
         min_length=1, description="who judges: the preference models themselves, and others that are held out"
     )
@@ -338,6 +365,11 @@ class CompareConfig(SessionConfig, QuestionsConfig, RatingConfig):
         """The models of judges, of the judge that speaks, and of preference models."""
         speaking = self.field(self.judges[0]).questioner_model
         return [*([] if speaking is None else [speaking]), *self._judging]
+
+    @property
+    def reward_models(self) -> list[ModelConfig]:
+        """The reward models among the preference models."""
+        return _reward_models(self.preferences)
 
     @property
     def kinds(self) -> list[str]:

@@ -140,12 +140,17 @@ def test_examples_that_are_no_use_are_refused_before_there_is_a_run(tmp_path: Pa
         assert not (tmp_path / "run").exists()
 
 
-def test_best_of_n_at_temperature_0_is_refused_with_advice(tmp_path: Path) -> None:
+def test_samples_and_critiques_at_temperature_0_are_refused_with_advice(tmp_path: Path) -> None:
     player = {"name": "a", "model": f"{SCRIPTS}:debater", "optimizer": {"kind": "best_of_n", "n": 4}}
     rest: dict[str, Any] = {"players": [player, {"name": "b", "kind": "extractive"}], "stories": 1, "self_play": None}
     speech = {"min_words": 25, "max_words": 60, "temperature": 0}
     refused = hold(tmp_path, **rest, speech=speech)
     assert_refused(refused, "best of 4 at temperature 0", "speech.temperature")
+    refined = player | {"optimizer": {"kind": "critique_refine", "critiques": 3}}
+    refused = hold(tmp_path, **rest | {"players": [refined, rest["players"][1]]}, speech=speech)
+    assert_refused(refused, "3 critiques at temperature 0", "critiques to 1")
+    refined["optimizer"] = {"kind": "critique_refine", "critiques": 1}
+    assert hold(tmp_path, "--dry-run", **rest | {"players": [refined, rest["players"][1]]}, speech=speech).code == 0
     own = player | {"speech": speech | {"temperature": 0.8}}
     tree = {**rest, "players": [own, rest["players"][1]], "speech": speech, "judge": {"model": f"{SCRIPTS}:judge"}}
     SwissConfig.model_validate(tree)
