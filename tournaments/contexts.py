@@ -17,6 +17,7 @@ from debate.protocols import judge_reads_story
 from debate.view import Role
 from tournaments.few_shot import read_examples
 from tournaments.lengths import Reader
+from tournaments.optimizing import REWARD
 from tournaments.players import PlayerConfig
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _refining_rooms(player: PlayerConfig, field: Field, reader_of: ReaderOf) -> 
     speech, own = player.speech or field.config.speech, reader_of(player.model)
     for one in (one for one in player.optimizer if one.kind == "critique_refine"):
         critic = one.critic or player.model
-        chooser = (one.preference or field.config.judge).model or critic
+        chooser = one.chooser(field.config.judge) or player.model
         reply = 1 if capabilities_of(chooser).letters else CHOICE_TOKENS
         read = reader_of(critic), reader_of(chooser)
         tasks = [
@@ -153,7 +154,12 @@ def _most_said(field: Field, reader: Reader, rounds: int) -> int:
 
 
 def thinks(judge: JudgeConfig) -> bool:
-    """Whether a judge with a model replies at length; a letter judge does where its model gives no probabilities."""
+    """Whether a judge with a model replies at length; a letter judge does where its model gives no probabilities.
+
+    Of preference models, a reward model never does.
+    """
+    if judge.kind == REWARD:
+        return False
     return judge.kind != "letter" or judge.model is None or not capabilities_of(judge.model).letters
 
 

@@ -10,7 +10,7 @@ from debate.models.load import ModelConfig, capabilities_of
 from tournaments.calls import Calls, hidden_tokens, judging_calls
 from tournaments.contexts import heard_tokens, roles, thinks
 from tournaments.lengths import Reader
-from tournaments.optimizing import OptimizerConfig
+from tournaments.optimizing import REWARD, OptimizerConfig
 from tournaments.players import PlayerConfig
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def need(player: PlayerConfig, *, judge: JudgeConfig, reply: Reply = "alike") ->
     found = Need()
     before: OptimizerConfig | None = None
     for config in player.optimizer:
-        likes = config.preference or judge
+        likes = config.likes(judge)
         drawn = config.replies if config.opponent == "sampled" and reply != "none" else 0
-        shown = (2 if config.orders == "both" else 1) * max(1, drawn)
+        shown = (2 if config.orders == "both" and likes.kind != REWARD else 1) * max(1, drawn)
         again = before is not None and _scores_alike(before, config, judge)
         if config.kind == "best_of_n":
             found = found.times(config.n, reply)
@@ -87,7 +87,7 @@ def need(player: PlayerConfig, *, judge: JudgeConfig, reply: Reply = "alike") ->
                 critiques=(*found.critiques, (config.critic, config.rounds * config.critiques)),
             )
             if config.critiques > 1:
-                chooser = likes.model or config.critic
+                chooser = config.chooser(judge)
                 each = _choosing(chooser or player.model)
                 found = found._replace(choices=(*found.choices, (chooser, config.rounds * each)))
         # The first k of more replies are the k that another optimizer draws.
@@ -104,9 +104,9 @@ def _choosing(model: ModelConfig | None) -> int:
 def _scores_alike(one: OptimizerConfig, other: OptimizerConfig, judge: JudgeConfig) -> bool:
     """Whether what the outer optimizer scores first has its score from the inner one already."""
     same = ("orders", "opponent", "replies")  # of mean and worst case the verdicts are the same
-    return (one.preference or judge) == (other.preference or judge) and all(
-        getattr(one, name) == getattr(other, name) for name in same
-    )
+    # The judge of the debates may be named as a preference too, and that is a class of its own.
+    likes, others = (config.likes(judge).model_dump() for config in (one, other))
+    return likes == others and all(getattr(one, name) == getattr(other, name) for name in same)
 
 
 def optimizer_calls(
@@ -161,7 +161,9 @@ def need_calls(
             reader = reader_of(likes.model)
             frame = reader.judge_frame(roles(field), thinks=thinks(likes), informed=False, longest=False)
             said = round(reader.speech(field.words(player)) + heard_tokens(player, field, reader))
-            yield likes.model, judging_calls(likes, turns * count, frame + said)
+            scored = turns * count
+            read = Calls(scored, scored * (frame + said), 0)  # what a reward model reads is about as long
+            yield likes.model, read if likes.kind == REWARD else judging_calls(likes, scored, frame + said)
     for named, count in wanted.choices:
         chooser = named or player.model
         if chooser is not None:

@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from debate.agents.critic import MAX_CRITIQUES, CritiqueChooser, ModelCritic
 from debate.agents.debater import Debater, Limits
-from debate.agents.judge import JudgeConfig, build_judge
+from debate.agents.judge import KINDS, JudgeConfig, build_judge
 from debate.config import Config
 from debate.errors import ConfigError
+from debate.extensions import check_kind
 from debate.models.base import Model, Sampling
-from debate.models.load import ModelConfig, ModelField
+from debate.models.load import ModelConfig, ModelField, capabilities_of, kind_of
 from debate.prompts import Prompts
 from optimizers.best_of_n import BestOfN
 from optimizers.critique_refine import CritiqueRefine
-from optimizers.preference import JudgePreference, Orders, Sampled
+from optimizers.preference import JudgePreference, Orders, Preference, Sampled
+from optimizers.reward import RewardPreference
+
+#: The kind of a preference model that is no judge.
+REWARD = "reward"
+
+
+class PreferenceConfig(JudgeConfig):
+    """A preference model: any judge, or a reward model."""
+
+    kind: Annotated[str, AfterValidator(lambda kind: check_kind(kind, (*KINDS, REWARD)))] = Field(
+        "letter",
+        description="as of a judge; or reward: a reward model, an adapter that training.finetune_preference made",
+    )
+
+    @model_validator(mode="after")
+    def _has_a_head(self) -> Self:
+        if self.kind != REWARD or self.model is None:
+            return self
+        kind = kind_of(self.model.name)
+        if kind == "remote":
+            raise ValueError(
+                f"a reward model runs on this machine, and {self.model.name} is behind a server; name embedded/… or "
+                "hf/… with the adapter that training.finetune_preference made"
+            )
+        if kind != "scripted" and self.model.adapter is None:
+            raise ValueError(
+                f"{self.model.name} alone gives no rewards; name the adapter that training.finetune_preference made "
+                "(model.adapter)"
+            )
+        return self
 
 
 class OptimizerConfig(Config):
@@ -28,7 +59,9 @@ class OptimizerConfig(Config):
         "criticised and written anew, and kept if the preference model likes it better"
     )
     n: int = Field(8, ge=1, le=1024, description="speeches of which one is chosen (best_of_n)")
-    preference: JudgeConfig | None = Field(None, description="the preference model; none for the judge of the debates")
+    preference: PreferenceConfig | None = Field(
+        None, description="the preference model; none for the judge of the debates"
+    )
     orders: Orders = Field("both", description="both: scored in both orders of the answers; single: in the shown one")
     opponent: Literal["hidden", "sampled"] = Field(
         "hidden", description="the opponent's speech of the round: hidden, or replies are sampled from its own model"
@@ -47,7 +80,51 @@ class OptimizerConfig(Config):
             raise ValueError(f"{', '.join(given)}: not of {self.kind}; leave out, or choose the other kind")
         if self.opponent == "hidden" and {"replies", "case"} & self.model_fields_set:
             raise ValueError("replies and case are for opponent: sampled; set it, or leave them out")
+        rewards = self.preference is not None and self.preference.kind == REWARD
+        if rewards and (self.opponent == "sampled" or self.orders == "single"):
+            raise ValueError(
+                "a reward model reads the speech itself, in one frame for both orders and before any reply to it; "
+                "leave orders, opponent, replies and case out"
+            )
         return self
+
+    def likes(self, judge: JudgeConfig) -> JudgeConfig:
+        """Return the preference model: its own, or the judge of the debates."""
+        return self.preference or judge
+
+    def chooser(self, judge: JudgeConfig) -> ModelConfig | None:
+        """Return the model that chooses among critiques, or None for the player's own.
+
+        It is that of the preference model, or, where that is a reward model or has none, the critic's.
+        """
+        likes = self.likes(judge)
+        return self.critic if likes.kind == REWARD else likes.model or self.critic
+
+
+def check_uses(models: Sequence[ModelConfig], rewards: Sequence[ModelConfig]) -> None:
+    """Hold that what gives rewards is a reward model, and what speaks and judges is none.
+
+    Args:
+        models: All models of a run, each as often as it is named.
+        rewards: Those of them that are named to give rewards.
+
+    Raises:
+        ConfigError: One is of the other kind.
+    """
+    others = list(models)
+    for model in rewards:
+        others.remove(model)
+        if not capabilities_of(model).reward:
+            raise ConfigError(
+                f"preference of kind {REWARD}: {model.label} is no reward model; name the adapter that "
+                "training.finetune_preference made, or choose another kind"
+            )
+    for model in others:
+        if capabilities_of(model).reward:
+            raise ConfigError(
+                f"{model.label} is a reward model, which neither speaks nor judges; it can be the preference of an "
+                f"optimizer (preference: {{kind: {REWARD}, model: …}})"
+            )
 
 
 def optimize(
@@ -81,15 +158,13 @@ def optimize(
         ModelAccessError: A model cannot be had.
     """
     for config in optimizers:
-        likes = config.preference or judge
-        scorer = build_judge(likes, None if likes.model is None else open_model(likes.model), prompts)
-        sampled = Sampled(config.replies, config.case) if config.opponent == "sampled" else None
-        preference = JudgePreference(scorer, orders=config.orders, sampled=sampled)
+        preference = _preference(config, judge, open_model, prompts)
         if config.kind == "best_of_n":
             debater = BestOfN(debater, preference, n=config.n, limits=limits)
             continue
         critic_model = model if config.critic is None else open_model(config.critic)
-        chooser_model = critic_model if likes.model is None else open_model(likes.model)
+        named = config.chooser(judge)
+        chooser_model = model if named is None else open_model(named)
         debater = CritiqueRefine(
             debater,
             preference,
@@ -103,6 +178,17 @@ def optimize(
             rounds=config.rounds,
         )
     return debater
+
+
+def _preference(
+    config: OptimizerConfig, judge: JudgeConfig, open_model: Callable[[ModelConfig], Model], prompts: Prompts
+) -> Preference:
+    likes = config.likes(judge)
+    model = None if likes.model is None else open_model(likes.model)
+    if likes.kind == REWARD and model is not None:
+        return RewardPreference(model, name=likes.label, prompts=prompts)
+    sampled = Sampled(config.replies, config.case) if config.opponent == "sampled" else None
+    return JudgePreference(build_judge(likes, model, prompts), orders=config.orders, sampled=sampled)
 
 
 def _critic(model: Model | None, prompts: Prompts, sampling: Sampling) -> ModelCritic:

@@ -29,6 +29,7 @@ from debate.tracking import log_run
 from tournaments.config import SessionConfig
 from tournaments.few_shot import examples_digests
 from tournaments.held import Held
+from tournaments.optimizing import check_uses
 from tournaments.plan import Plan
 
 T = TypeVar("T")
@@ -79,10 +80,11 @@ class Session:
             data: The questions by what they are used for.
 
         Raises:
-            ConfigError: Two questions have one id.
+            ConfigError: Two questions have one id, or a reward model is to speak or to judge, or another to reward.
             FoldError: A story is in two folds, or a judge was trained on one that it would score.
         """
         questions = [question for group in data.values() for question in group]
+        check_uses(self._config.models, self._config.reward_models)
         check_ids(questions)
         check_folds(questions)
         for model in self._config.judge_models:

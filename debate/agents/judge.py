@@ -327,7 +327,7 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> J
 
     Raises:
         ConfigError: A judge of your own cannot be imported, is none, or has a name that is kept for others; or another
-            has no model.
+            has no model, or one that is a reward model.
     """
     if is_extension(config.kind):
         made: Judge = load_extension(config.kind)(config, model, prompts)
@@ -337,6 +337,8 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> J
         return made
     if model is None:  # the configuration has checked this; a caller of its own may not have
         raise ConfigError(f"judge {config.label!r} needs a model")
+    if model.capabilities.reward:
+        raise ConfigError(f"judge {config.label!r}: {model.name} is a reward model, which does not judge")
     if config.kind == "letter" and model.capabilities.letters:
         return LetterJudge(model, name=config.label, prompts=prompts)
     if config.kind == "reason":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
 from debate.errors import ModelAccessError, ModelError
@@ -120,10 +120,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Log-probabilities of given continuations.
+    """Log-probabilities of given continuations, or their rewards.
 
     Attributes:
-        values: Natural log-probability of each whole continuation, summed over its tokens.
+        values: Natural log-probability of each whole continuation, summed over its tokens; of a reward model
+            (``Capabilities.reward``) what it gives each.
         usage: Tokens.
     """
 
@@ -144,6 +145,7 @@ class Capabilities:
         reasoning: Spends hidden reasoning tokens before it replies.
         structured: Can be held to given choices (vLLM's ``structured_outputs``), so that ``choose`` works.
         lora: Its server loads LoRA adapters at run time.
+        reward: It is a reward model: ``score`` gives rewards, and nothing else can be asked.
         context: Longest prompt plus reply, in tokens; None where it is not known.
     """
 
@@ -155,7 +157,12 @@ class Capabilities:
     reasoning: bool = False
     structured: bool = False
     lora: bool = False
+    reward: bool = False
     context: int | None = None
+
+    def of_reward(self) -> Capabilities:
+        """Return those of a reward model on a model that has these."""
+        return replace(self, logprobs=False, score=False, reward=True)
 
     @property
     def letters(self) -> bool:
@@ -262,14 +269,14 @@ class Model(Protocol):
         ...
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:
-        """Give the log-probability of each continuation as the reply.
+        """Give the log-probability of each continuation as the reply; a reward model its reward as the whole reply.
 
         Args:
             messages: The prompt.
             continuations: Texts.
 
         Returns:
-            One natural log-probability for each.
+            One natural log-probability, or one reward, for each.
 
         Raises:
             ContextError: Prompt and continuation exceed the context.

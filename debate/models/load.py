@@ -178,7 +178,9 @@ def open_model(config: ModelConfig, bases: dict[str, LocalBase] | None = None) -
 
 def _open_local(config: ModelConfig, bases: dict[str, LocalBase]) -> Model:
     """Open a local model on its base, which is opened too where it is not among ``bases``."""
+    from debate.models.adapter import is_reward
     from debate.models.local import LocalBase, LocalModel
+    from debate.models.reward import LocalReward
 
     adapter = _find_adapter(config)
     key = json.dumps([config.name, _deciding(config) | {"adapter": None}], sort_keys=True)
@@ -194,7 +196,10 @@ def _open_local(config: ModelConfig, bases: dict[str, LocalBase]) -> Model:
             path, name=config.name, dtype=config.dtype, device=config.device, reproducible=config.reproducible
         )
     try:
-        model = LocalModel(base, name=config.label, adapter=adapter)
+        if adapter is not None and is_reward(adapter):
+            model: LocalModel = LocalReward(base, name=config.label, adapter=adapter)
+        else:
+            model = LocalModel(base, name=config.label, adapter=adapter)
     except Exception:
         if key not in bases:
             base.close()
@@ -242,11 +247,20 @@ def capabilities_of(config: ModelConfig) -> Capabilities:
     if kind == "scripted":
         return _open_scripted(config.name).capabilities
     if kind != "remote":
-        return Capabilities(score=True)
+        able = Capabilities(score=True)
+        return able.of_reward() if _has_reward_adapter(config) else able
     declared = {name: value for name, value in config.capabilities.model_dump().items() if value is not None}
     known = known_capabilities(config.name)
     implied = {"logprobs": False, "temperature": False} if declared.get("reasoning") else {}
     return replace(known, **(implied | declared))
+
+
+def _has_reward_adapter(config: ModelConfig) -> bool:
+    """Whether the adapter makes a reward model; one that is not there is told of where it is looked for."""
+    from debate.models.adapter import CONFIG, is_reward
+
+    folder = None if config.adapter is None else Path(config.adapter).expanduser()
+    return folder is not None and (folder / CONFIG).is_file() and is_reward(folder)
 
 
 def _check_capabilities(config: ModelConfig) -> None:
