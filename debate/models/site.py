@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
-import functools
+import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from debate.errors import ContextError, DissoiError, ModelAccessError, ModelError
-from debate.models.connections import Connections
+from debate.models.connections import Connections, Response
 from debate.models.endpoints import Kind, Setback
 
 if TYPE_CHECKING:
-    import ssl
-
-    import openai
-    from openai._types import RequestOptions
+    import aiohttp
+    import httpx2
     from openai.types.chat import ChatCompletion
 
 _KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
@@ -49,15 +47,13 @@ class Site:
         self._key_variable = key_variable
         self._timeout_s = timeout_s
         self._max_retries = max_retries
-        self._connections = Connections(self._connect)
+        self._connections = Connections(url, api_key, timeout_s)
         self._replies: dict[int, int] = {}
 
     @property
     def who(self) -> str:
         """The model and the server's address, without any user name, password or query, for messages."""
-        parts = urlsplit(self._url)
-        port = f":{parts.port}" if parts.port else ""
-        return f"model {self._name} at {parts.scheme}://{parts.hostname}{port}{parts.path}"
+        return f"model {self._name} at {shown_address(self._url)}"
 
     async def complete(
         self, model: str, messages: Sequence[Mapping[str, str]], options: Mapping[str, object]
@@ -76,68 +72,34 @@ class Site:
             Setback: It failed in a way that another try may mend.
             DissoiError: It failed for good.
         """
-        from openai.types.chat import ChatCompletion
-
-        def is_stray(response: object) -> bool:
-            return isinstance(response, ChatCompletion) and self._is_stray(response, messages)
-
-        body = {"model": model, "messages": messages, **options}
-        response = await self.request("POST", "/chat/completions", ChatCompletion, body, is_stray)
-        if not isinstance(response, ChatCompletion):
-            raise ModelError(
-                f"{self.who} sent no chat completion but {self.clean(str(response))!r}; check the base URL"
-            )
-        return response
+        response = await self._send("POST", "/chat/completions", {"model": model, "messages": messages, **options})
+        reply = self._parse(response)
+        if self._is_stray(reply, messages):
+            self._connections.retire()
+            stray = ModelError(f"{self.who} sent a reply that it had sent to another request before")
+            raise Setback("stray", stray)
+        return reply
 
     async def request(
-        self,
-        method: str,
-        path: str,
-        kind: type[object],
-        body: Mapping[str, object] | None = None,
-        is_stray: Callable[[object], bool] | None = None,
-    ) -> object:
+        self, method: str, path: str, kind: type[httpx2.Response], body: Mapping[str, object] | None = None
+    ) -> httpx2.Response:
         """Make any request of this server, once.
 
         Args:
             method: GET or POST.
             path: Below the base URL.
-            kind: What the SDK makes of the response.
+            kind: What holds the response.
             body: What is sent.
-            is_stray: Tells a response that belongs to another request.
 
         Returns:
-            The response, of ``kind`` if the server sent that.
+            The response.
 
         Raises:
             Setback: It failed in a way that another try may mend.
             DissoiError: It failed for good.
         """
-        from openai import OpenAIError
-
-        try:
-            # A server that sends a byte now and then never times out by itself.
-            with self._connections.taken() as client:
-                async with asyncio.timeout(self._timeout_s):
-                    # What ``chat.completions.create`` does, less its walk over the body by the types of its parameters,
-                    # which takes a fifth of a call's time and changes nothing in plain values.
-                    options: RequestOptions = {"security": {"bearer_auth": True}}
-                    if method == "GET":
-                        return await client.get(path, cast_to=kind, options=options)
-                    response: object = await client.post(path, cast_to=kind, body=body, options=options)
-                    if is_stray is not None and is_stray(response):
-                        self._connections.retire(client)
-                        stray = ModelError(f"{self.who} sent a reply that it had sent to another request before")
-                        raise Setback("stray", stray)
-                    return response
-        except OpenAIError as error:
-            # Not chained: the cause holds the request, and with it the key.
-            raise self._read(error) from None
-        except TimeoutError:
-            raise self._late() from None
-        except ValueError as error:
-            broken = ModelError(f"{self.who} sent broken JSON, after {self._max_retries} retries: {error}")
-            raise Setback("broken", broken) from None
+        response = await self._send(method, path, body)
+        return kind(response.status, content=response.body)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -181,47 +143,68 @@ class Site:
         used = response.usage and (response.usage.prompt_tokens, response.usage.completion_tokens)
         return hash((response.id, response.created, used, *said, *told))
 
-    def _connect(self, connections: int) -> openai.AsyncOpenAI:
-        import httpx2
-        import openai
+    async def _send(self, method: str, path: str, body: Mapping[str, object] | None) -> Response:
+        import aiohttp
 
-        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
-        return openai.AsyncOpenAI(
-            api_key=self._api_key or "none",
-            base_url=self._url,
-            timeout=httpx2.Timeout(self._timeout_s, connect=min(10.0, 0.8 * self._timeout_s)),
-            max_retries=0,  # the balancer's are the only retries: it may go to another server
-            http_client=openai.DefaultAsyncHttpxClient(verify=_tls(), limits=limits),
-        )
+        try:
+            # A server that sends a byte now and then never times out by itself.
+            async with asyncio.timeout(self._timeout_s):
+                sent = None if body is None else json.dumps(body).encode()
+                response = await self._connections.send(method, path, sent)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            # Not chained: the cause holds the request, and with it the key.
+            raise self._read_error(error) from None
+        if response.status >= 300:
+            raise self._read_status(response)
+        return response
 
-    def _read(self, error: openai.OpenAIError) -> Setback | DissoiError:
-        """Say in one line what an error of the SDK means and what to do, and whether another try may help."""
-        import httpx2
-        import openai
+    def _parse(self, response: Response) -> ChatCompletion:
+        import pydantic
+        from openai.types.chat import ChatCompletion
 
-        if isinstance(error, openai.APIStatusError):
-            return self._read_status(error)
+        try:
+            return ChatCompletion.model_validate_json(response.body)
+        except pydantic.ValidationError:
+            pass
+        # As the SDK does, which takes what servers leave out or spell in their own way, in ten times the time.
+        try:
+            found = json.loads(response.body)
+        except ValueError as error:
+            if "json" in response.headers.get("content-type", ""):
+                broken = ModelError(f"{self.who} sent broken JSON, after {self._max_retries} retries: {error}")
+                raise Setback("broken", broken) from None
+            found = response.body.decode(errors="replace")
+        if not isinstance(found, dict):
+            raise ModelError(f"{self.who} sent no chat completion but {self.clean(str(found))!r}; check the base URL")
+        return ChatCompletion.model_construct(**found)
+
+    def _read_error(self, error: aiohttp.ClientError | TimeoutError) -> Setback | DissoiError:
+        """Say in one line what it means that no answer came and what to do, and whether another try may help."""
+        import aiohttp
+
+        if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
+            return ModelAccessError(f"{self.who}: this is no address; check the base URL (OPENAI_BASE_URL)")
         retried = f"after {self._max_retries} retries"
-        # The SDK counts a host that does not even take the connection among the timeouts.
-        if isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout):
+        # A host that does not even take the connection counts among those that cannot be reached.
+        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
             return Setback(
                 "refused",
                 ModelAccessError(
                     f"{self.who}: cannot connect, {retried}; check the server and the base URL (OPENAI_BASE_URL)"
                 ),
             )
-        if isinstance(error, openai.APITimeoutError):
+        if isinstance(error, TimeoutError):
             return self._late()
-        cause = self.clean(str(error.__cause__ or error))
+        cause = self.clean(str(error)) or type(error).__name__
         return Setback("broken", ModelError(f"{self.who}: the call failed, {retried}: {cause}"))
 
     def _late(self) -> Setback:
         why = f"no answer within {self._timeout_s:g} s (timeout_s), after {self._max_retries} retries"
         return Setback("overloaded", ModelError(f"{self.who}: {why}"))
 
-    def _read_status(self, error: openai.APIStatusError) -> Setback | DissoiError:
-        explained = self._explain_status(error)
-        code, headers = error.status_code, error.response.headers
+    def _read_status(self, response: Response) -> Setback | DissoiError:
+        explained = self._explain_status(response)
+        code, headers = response.status, response.headers
         if isinstance(explained, ModelAccessError | ContextError):
             return explained
         word = headers.get("x-should-retry")
@@ -230,28 +213,49 @@ class Site:
         kind: Kind = "limited" if code == 429 else "overloaded" if code in _OVERLOADED else "broken"
         return Setback(kind, explained, retry_after(headers))
 
-    def _explain_status(self, error: openai.APIStatusError) -> DissoiError:
-        code, key, detail = error.status_code, self._key_variable, self.clean(error.message)
-        if code == 401:
+    def _explain_status(self, response: Response) -> DissoiError:
+        status, key, fault = response.status, self._key_variable, _fault(response.body)
+        code, detail = (
+            fault.get("code"),
+            self.clean(str(fault.get("message") or response.body.decode(errors="replace"))),
+        )
+        if status == 401:
             return ModelAccessError(f"{self.who}: the server refused the API key (401); check {key}")
-        if code == 403:
+        if status == 403:
             return ModelAccessError(f"{self.who}: the key in {key} may not use this model (403): {detail}")
-        if code == 404:
+        if status == 404:
             return ModelAccessError(f"{self.who}: no such model or address (404); check both: {detail}")
-        if code == 429 and "insufficient_quota" in (error.code, error.type):
+        if status == 429 and "insufficient_quota" in (code, fault.get("type")):
             return ModelAccessError(
                 f"{self.who}: the quota of the key in {key} is spent; add credit and resume the run"
             )
-        if code == 400 and (error.code == "context_length_exceeded" or "maximum context length" in detail):
+        if status == 400 and (code == "context_length_exceeded" or "maximum context length" in detail):
             return ContextError(f"{self.who}: prompt and reply exceed the context: {detail}")
-        return ModelError(f"{self.who}: the server answered {code}: {detail}")
+        return ModelError(f"{self.who}: the server answered {status}: {detail}")
+
+
+def _fault(body: bytes) -> Mapping[str, object]:
+    """Return what a server says of an error, where it says it as OpenAI's or as vLLM's older ones do; else nothing."""
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return {}
+    fault = said.get("error", said) if isinstance(said, dict) else None
+    return fault if isinstance(fault, dict) else {}
+
+
+def shown_address(url: str) -> str:
+    """Return a server's address without any user name, password or query, for messages."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Read how long a server asks to be left alone (RFC 9110, section 10.2.3, and OpenAI's header in milliseconds).
 
     Args:
-        headers: Of its response, lower case.
+        headers: Of its response.
 
     Returns:
         Seconds; None where it does not say, or says what is no such time.
@@ -267,11 +271,3 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         return None
     return max(0.0, moment.timestamp() - time.time())
-
-
-@functools.cache
-def _tls() -> ssl.SSLContext:
-    """Return the settings of encrypted connections, which take 20 ms to make, so once for all clients."""
-    import httpx2
-
-    return httpx2.create_ssl_context()

@@ -125,7 +125,7 @@ PASSING = {
     "drip-once": 1,
     "late-once": 1,
     "twin": 0,
-    "twice": None,  # some, by how the connections are used
+    "twice": None,  # none or some: the second copy may come when the connection is at rest, or in use again
 }
 
 
@@ -156,7 +156,7 @@ async def test_what_passes_is_waited_out(
     calls = held.usage[f"openai/{name}"].calls
     assert calls == DEBATES + VERDICTS  # every speech was good at once
     sent = server.calls(name)
-    assert sent == calls * (1 + lost) if lost is not None else sent > calls
+    assert sent == calls * (1 + lost) if lost is not None else sent >= calls
     if fault == "429-second":
         assert took > 2  # the debaters' requests had to wait for a second, and the judge's then
     # What was paid for is there: nothing is asked again.

@@ -6,6 +6,7 @@ import logging
 import math
 import re
 import socket
+import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -352,16 +353,20 @@ def test_openai_needs_a_key(api_key: str | None) -> None:
 
 async def test_the_key_is_nowhere_in_errors_or_logs(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    for fault in ("400", "401", "429-twice"):
-        async with connect(f"fault-{fault}") as model:
-            with contextlib.suppress(DissoiError):
-                await model.sample([Message("user", f"ask once more {fault}")], draws=[Draw()], sampling=SAMPLING)
-    async with connect("plain", api_key="sk-another-wrong-key") as model:
-        with pytest.raises(ModelAccessError):
-            await model.sample(DEBATE, draws=[Draw()], sampling=SAMPLING)
-    assert caplog.records
-    assert "sk-very-secret" not in caplog.text.replace("key sk-very-secret was sent", "")  # the server's own words
-    assert "sk-another-wrong-key" not in caplog.text
+    told = []
+    for model_name, api_key in (
+        ("fault-400", "sk-very-secret"),
+        ("fault-401", "sk-very-secret"),
+        ("plain", "sk-wrong"),
+    ):
+        async with connect(model_name, api_key=api_key) as model:
+            with pytest.raises(DissoiError) as caught:
+                await model.sample([Message("user", "ask once more")], draws=[Draw()], sampling=SAMPLING)
+            told.append("".join(traceback.format_exception(caught.value)))
+    async with connect("fault-429-twice") as model:
+        await model.sample([Message("user", "ask once more")], draws=[Draw()], sampling=SAMPLING)
+    for key in ("sk-very-secret", "sk-wrong"):
+        assert key not in caplog.text + "".join(told)
 
 
 async def test_a_prompt_over_the_context_is_refused_before_the_call(connect: Connect, chat_server: ChatServer) -> None:
@@ -447,7 +452,7 @@ async def test_a_reply_that_was_sent_twice_is_not_taken_for_the_next_ones(
             (right,) = await plain.sample(prompt, draws=[Draw()], sampling=SAMPLING)
             (reply,) = await model.sample(prompt, draws=[Draw()], sampling=SAMPLING)
             assert reply.text == right.text
-    assert chat_server.calls("fault-twice") > len(prompts)
+    assert chat_server.calls("fault-twice") >= len(prompts)
 
 
 async def test_a_choice_that_is_given_twice_is_one_sample(connect: Connect) -> None:
