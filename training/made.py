@@ -182,7 +182,7 @@ class _Side:
         if kind == "forged" and not self.right and forged is not None:
             beside = forged
             if not (draws.coin(_MISLEADING_TOO) and self._fits(own, beside)):
-                own = self._instead(draws, own)
+                own = self._instead(draws, own, beside)
         elif draws.coin(percent):
             # As often as the wrong false quotes are forged, the right ones are the misleading sentence with the
             # answers exchanged: false too, as long, and just as needless.
@@ -203,10 +203,12 @@ class _Side:
         idle = self._quote(draws.choice(short)) if short else None
         return idle if self._fits(own, idle) else None
 
-    def _instead(self, draws: Draws, own: Quote) -> Quote:
+    def _instead(self, draws: Draws, own: Quote, beside: Quote | None = None) -> Quote:
         """Draw a verified quote that bears on nothing and is about as long as the evidence it stands for."""
         words = len(own.text.split())
-        nearest = sorted(self.evidence.fillers, key=lambda text: abs(len(text.split()) - words))
+        room = self.max_words if beside is None else self._room - len(beside.text.split())
+        found = [text for text in self.evidence.fillers if len(text.split()) <= room]
+        nearest = sorted(found, key=lambda text: abs(len(text.split()) - words))
         return self._quote(draws.choice(nearest[:_NEAREST])) if nearest else own
 
     def _invented(self, draws: Draws) -> Quote:
@@ -219,12 +221,14 @@ class _Side:
     def _quote(self, text: str) -> Quote:
         return verify(text, story_index(self.story), nearest=False)
 
-    def _fits(self, *quotes: Quote | None) -> bool:
-        """Whether a speech has room for quotes beside the answer; there is none for what does not exist."""
-        if None in quotes:
-            return False
-        words = sum(len(quote.text.split()) + _LEAD for quote in quotes if quote is not None)
-        return words + len(self.question.answers[self.answer].split()) <= self.max_words
+    @property
+    def _room(self) -> int:
+        """Words that two quotes may have beside the answer and what leads into them."""
+        return self.max_words - len(self.question.answers[self.answer].split()) - 2 * _LEAD
+
+    def _fits(self, own: Quote, beside: Quote | None) -> bool:
+        """Whether there is another quote, and room for both."""
+        return beside is not None and len(own.text.split()) + len(beside.text.split()) <= self._room
 
 
 def _shuffle(plans: Sequence[_Plan], seed: int) -> list[_Plan]:
@@ -291,7 +295,7 @@ def _speech(draws: Draws, answer: str, quotes: Quotes, limits: Limits, *, first:
     parts = [*cited, claim] if draws.coin(_QUOTE_FIRST) else [claim, *cited]
     doubts = wordings.DOUBTS if alone else (*wordings.DOUBTS, *wordings.REPROACHES)
     remarks = draws.shuffled([draws.choice(wordings.FOLLOW_UPS), draws.choice(doubts)])
-    remarks += draws.shuffled((*wordings.FOLLOW_UPS, *doubts))
+    remarks += draws.shuffled(wordings.FOLLOW_UPS)
     for remark in dict.fromkeys(remarks):
         words = _words(parts)
         if words >= target:
@@ -302,7 +306,7 @@ def _speech(draws: Draws, answer: str, quotes: Quotes, limits: Limits, *, first:
 
 
 def _words(parts: Iterable[str | Quote]) -> int:
-    return sum(len((part.text if isinstance(part, Quote) else part).split()) for part in parts)
+    return _join(tuple(parts)).words
 
 
 def _join(parts: Sequence[str | Quote]) -> Argument:
