@@ -79,6 +79,7 @@ FAULTS: dict[str, tuple[int, Reply]] = {
 }
 # Faults in an answer that is otherwise right: no-logprobs, no-letters, one-letter, zero-logprobs, empty, null-content,
 # filter, short-n, twin (each choice twice), length, no-usage, some-logprobs (none for prompts that hold "unlucky").
+# Refusals: second (of equal requests, the second alone), no-letters-unheld (as no-letters, and takes no choices).
 # Faults of the connection: reset-once, reset, hang, hang-once, late-once (the answer comes after 1.5 s), twice (the
 # answer is sent again, unasked).
 
@@ -108,7 +109,7 @@ def letter_logprobs(prompt: str, top: int, fault: str) -> list[dict[str, Any]]:
     masses = {"A": 0.8 * share, " A": 0.1 * share, "B": 0.8 * (1 - share), " B": 0.1 * (1 - share)}
     if fault == "one-letter":
         masses = {"A": 0.95, " A": 0.0499}
-    if fault == "no-letters":
+    if fault.startswith("no-letters"):
         masses = {}
     left = 1 - math.fsum(masses.values())
     masses |= {token: left * 2.0 ** -(rank + 1) for rank, token in enumerate(OTHERS)}
@@ -193,6 +194,10 @@ class ChatServer:
             await asyncio.sleep(1.5)
         if fault == "reset" or (fault == "reset-once" and first):
             raise ConnectionResetError
+        if fault == "second" and self.attempts[attempt] == 2:
+            return FAULTS["400"][1]
+        if fault == "no-letters-unheld" and b"structured_outputs" in body:
+            return FAULTS["400"][1]
         times, reply = FAULTS.get(fault, (0, None))
         return reply if self.attempts[attempt] <= times else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from debate.agents.judge import JudgeConfig
+from debate.models.letters import CHOICE_DRAWS
 from debate.models.load import ModelConfig, capabilities_of
 from tournaments.contexts import thinks
 
@@ -44,7 +45,9 @@ def judging_calls(judge: JudgeConfig, verdicts: int, prompt: int) -> Calls:
     if judge.model is None:
         return Calls()
     if not thinks(judge):
-        return Calls(verdicts, verdicts * prompt, verdicts)
+        able = capabilities_of(judge.model)
+        drawn = 1 if able.logprobs else CHOICE_DRAWS  # replies of one token, and their prompts
+        return Calls(verdicts * drawn, verdicts * prompt * (1 if able.n else drawn), verdicts * drawn)
     samples = judge.votes if judge.kind in {"letter", "vote"} else 1
     return Calls(
         verdicts * samples, verdicts * prompt, verdicts * samples * (judge.max_tokens + hidden_tokens(judge.model))

@@ -50,7 +50,7 @@ class Counted:
         """Ask the model; see ``Model.choose``."""
         choice = await self._model.choose(messages, choices)
         if self._tally.fresh(call_keys(["choose", self.name, list(messages), list(choices)])):
-            self._tally.add(1, choice.usage)
+            self._tally.add(choice.calls, choice.usage)
         return choice
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:

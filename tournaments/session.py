@@ -17,7 +17,7 @@ from debate.extensions import extension_digests
 from debate.folds import check_folds
 from debate.metrics.accuracy import final_verdicts, unparsed
 from debate.models.limits import Budget, Meter
-from debate.models.load import Models, check_access
+from debate.models.load import Models, check_access, check_labels
 from debate.prompts import Prompts
 from debate.provenance import provenance
 from debate.question import Question
@@ -54,7 +54,7 @@ class Session:
 
     Raises:
         PromptError: A template is malformed.
-        ConfigError: A price is missing for a budget.
+        ConfigError: A price is missing for a budget, or two models have one label.
     """
 
     def __init__(self, command: str, config: SessionConfig, invocation: Invocation) -> None:
@@ -66,6 +66,7 @@ class Session:
         self._started = time.monotonic()
         self._budget = Budget(**config.budget.model_dump())
         self.meter = Meter(self._budget, config.price_table)
+        check_labels(config.models)
         self.meter.require_prices({model.label for model in config.models})
 
     @property

@@ -9,6 +9,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from debate.errors import ModelAccessError, ModelError
 
+#: Most samples in one request: the most that OpenAI's servers, and others after them, take as ``n``.
+MOST_SAMPLES = 128
+
 MessageRole = Literal["system", "user", "assistant"]
 
 
@@ -53,12 +56,14 @@ class Sampling:
         temperature: 0 is greedy.
         top_p: Nucleus: the least set of tokens whose probability reaches it.
         stop: Texts that end a reply; they are not part of it.
+        choices: The replies that there may be, none for any; only for models that are ``structured``.
     """
 
     max_tokens: int
     temperature: float = 0.8
     top_p: float = 1.0
     stop: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +116,13 @@ class Choice:
         mass: Probability of all choices together before normalising, in [0, 1]. 0 means that the choices had no
             probability, or less than the server tells; 1 where it was held to the choices and they were counted.
         usage: Tokens.
+        calls: How many calls it took: where replies were counted, each is one.
     """
 
     probabilities: tuple[float, ...]
     mass: float
     usage: Usage = field(default_factory=Usage)
+    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +150,8 @@ class Capabilities:
         system_role: Takes a system message (else it is put before the first user message).
         temperature: Takes a temperature and top_p.
         reasoning: Spends hidden reasoning tokens before it replies.
-        structured: Can be held to given choices (vLLM's ``structured_outputs``), so that ``choose`` works.
+        structured: Can be held to given choices (vLLM's ``structured_outputs``), so that replies are counted where
+            probabilities are not told; see ``draw_choice``.
         lora: Its server loads LoRA adapters at run time.
         reward: It is a reward model: ``score`` gives rewards, and nothing else can be asked.
         context: Longest prompt plus reply, in tokens; None where it is not known.

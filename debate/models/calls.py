@@ -7,9 +7,11 @@ import hashlib
 import json
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 
 from debate.errors import ModelError
 from debate.models.base import (
+    MOST_SAMPLES,
     Capabilities,
     Choice,
     Completion,
@@ -23,6 +25,7 @@ from debate.models.base import (
     UnusableReplyError,
     Usage,
 )
+from debate.models.letters import draw_choice
 from debate.models.limits import Meter
 from debate.store import CallRow, Store
 
@@ -118,6 +121,7 @@ class LoggedModel:
             return [(json.dumps({"text": reply.text, "finish": reply.finish}), reply.usage) for reply in completions]
 
         how = [sampling.max_tokens, float(sampling.temperature), float(sampling.top_p), list(sampling.stop)]
+        how += [list(sampling.choices)] if sampling.choices else []
         keys = call_keys(["sample", self.name, self.digest, list(messages), how], draws)
         completions = []
         for row in await self._obtain("sample", keys, ask):
@@ -126,7 +130,22 @@ class LoggedModel:
         return completions
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
-        """Give the probability that the reply begins with each choice; see ``Model.choose`` and ``sample``."""
+        """Give the probability that the reply begins with each choice; see ``Model.choose`` and ``sample``.
+
+        Where it is not told and the model can be held to the choices, replies are drawn and counted: each is a call.
+        """
+        able = self.capabilities
+        held = able.structured and able.letters
+        if held and not able.logprobs:
+            return await draw_choice(self, messages, choices)
+        told = await self._choose(messages, choices)
+        if told.mass > 0 or not held:
+            return told
+        drawn = await draw_choice(self, messages, choices)
+        return replace(drawn, usage=told.usage + drawn.usage, calls=told.calls + drawn.calls)
+
+    async def _choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
+        """Ask the model itself, in one call."""
 
         async def ask(_positions: Sequence[int]) -> list[Reply]:
             choice = await self._model.choose(messages, choices)
@@ -178,10 +197,9 @@ class LoggedModel:
         return [rows[key] for key in keys]
 
     def _requests(self, positions: Sequence[int]) -> Iterable[Sequence[int]]:
-        """Split missing draws into requests: one each where the model takes no ``n``, so that none fails another."""
-        if not positions:
-            return []
-        return [positions] if self.capabilities.n else [[position] for position in positions]
+        """Split missing draws into what fits in one request, one each without ``n``, so that none fails another."""
+        most = MOST_SAMPLES if self.capabilities.n else 1
+        return [positions[start : start + most] for start in range(0, len(positions), most)]
 
     def _start(self, operation: str, keys: Sequence[str], positions: Sequence[int], ask: Ask) -> None:
         task = asyncio.create_task(self._request(operation, keys, positions, ask))

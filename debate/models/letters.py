@@ -1,4 +1,4 @@
-"""How likely each answer letter is, read from a server's list of the likeliest first tokens."""
+"""How likely each answer letter is, read from a server's list of the likeliest first tokens, or counted in replies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from debate.models.base import Choice, Draw, Messages, Model, Sampling, Usage
+
+#: Replies that are counted where their probabilities are not told.
+CHOICE_DRAWS = 16
+
+_CHOICE_TOKENS = 8
 # Servers compute in float32, where a sum of probabilities near 1 is not told finer than this.
 _RESOLUTION = 2.0**-24
 
@@ -54,3 +60,26 @@ def choice_probabilities(tokens: Sequence[TokenProbability], choices: Sequence[s
     sums |= dict.fromkeys(unlisted, bound)
     whole = math.fsum(sums.values())
     return tuple(sums[choice] / whole for choice in choices), min(1.0, whole)
+
+
+async def draw_choice(model: Model, messages: Messages, choices: Sequence[str]) -> Choice:
+    """Draw k = 16 replies that are held to the m choices and count them as votes are: (count + 1/m) / (k + 1).
+
+    They are samples like any others, so that a logged model keeps each of them, whatever becomes of the rest.
+
+    Args:
+        model: A model that is ``structured``.
+        messages: The prompt.
+        choices: Short texts.
+
+    Returns:
+        Probabilities over the choices, and a mass of 1.
+
+    Raises:
+        ModelError: See ``Model.sample``.
+    """
+    sampling = Sampling(_CHOICE_TOKENS, temperature=1.0, choices=tuple(choices))
+    drawn = await model.sample(messages, draws=Draw(stream="choice").take(CHOICE_DRAWS), sampling=sampling)
+    texts = [completion.text.strip() for completion in drawn]
+    shares = tuple((texts.count(choice) + 1 / len(choices)) / (len(texts) + 1) for choice in choices)
+    return Choice(shares, 1.0, sum((completion.usage for completion in drawn), start=Usage()), len(texts))

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -22,6 +22,7 @@ from debate.models.endpoints import Endpoint
 from debate.models.limits import Meter
 from debate.models.remote import OPENAI_URL, REASONING_TOKENS, RemoteModel, known_capabilities
 from debate.models.served import served_adapter
+from debate.models.site import shown_address
 from debate.store import Store
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class ModelConfig(Config):
         """What calls, verdicts and reports name the model by: its name, then its adapter's folder's.
 
         Such as ``embedded/smollm2-135m+judge``. Only the last part of the adapter's path is in it, so that results do
-        not depend on where the folder lies; ``Models`` refuses two adapters of one label.
+        not depend on where the folder lies; ``check_labels`` refuses two adapters of one label.
         """
         return self.name if self.adapter is None else f"{self.name}+{_last_part(self.adapter)}"
 
@@ -237,6 +238,36 @@ def check_access(config: ModelConfig) -> None:
         find_device(config.device, config.name)
 
 
+def check_labels(configs: Iterable[ModelConfig]) -> None:
+    """Refuse models of one run that have one label and are not the same: a call to one would be answered by another.
+
+    Calls know a model by its label, and not by where it runs, for a resumed run may go on at other servers.
+
+    Args:
+        configs: The models of a run.
+
+    Raises:
+        ConfigError: Models of one label have different adapters, or servers that are not the same ones in any order.
+    """
+    first: dict[str, ModelConfig] = {}
+    for config in configs:
+        label = config.label
+        other = first.setdefault(label, config)
+        if other.adapter != config.adapter:
+            raise ConfigError(
+                f"adapters {other.adapter!r} and {config.adapter!r} would both be called {label!r}; give their "
+                "folders different names"
+            )
+        if kind_of(config.name) == "remote" and set(addresses(other)) != set(addresses(config)):
+            here, there = (", ".join(map(shown_address, addresses(one))) for one in (other, config))
+            raise ConfigError(
+                f"the model at {here} and the one at {there} would both be called {label!r}, and the replies of one be "
+                "taken for the other's; if they are the same model, give all of them the same base_url, a list of all "
+                "servers; if not, write another word before the slash of one's name, such as "
+                f"other/{config.name.partition('/')[2]}: only what follows the slash is sent to the server"
+            )
+
+
 def capabilities_of(config: ModelConfig) -> Capabilities:
     """Return what a model will be able to do once it is open, without loading any weights.
 
@@ -299,7 +330,7 @@ def _deciding(config: ModelConfig) -> dict[str, object]:
     if kind == "remote":
         able = capabilities_of(config)
         room = {"reasoning_tokens": config.reasoning_tokens} if able.reasoning else {}
-        return {"base_url": sorted(addresses(config)), "adapter": config.adapter, **asdict(able), **room}
+        return {"adapter": config.adapter, **asdict(able), **room}
     return {
         "adapter": config.adapter,
         "dtype": "float32" if config.reproducible and config.dtype == "auto" else config.dtype,
@@ -309,8 +340,8 @@ def _deciding(config: ModelConfig) -> dict[str, object]:
 
 
 def _differences(each: Sequence[Mapping[str, object]]) -> list[str]:
-    """Write out what tells models of one name apart, such as " (dtype=float32)"; an address may hold a password."""
-    names = dict.fromkeys(name for one in each for name in one if name != "base_url")
+    """Write out what tells models of one name apart, such as " (dtype=float32)"."""
+    names = dict.fromkeys(name for one in each for name in one)
     telling = [name for name in names if any(one.get(name) != each[0].get(name) for one in each)]
     shown = [", ".join(f"{name}={one[name]}" for name in telling if name in one) for one in each]
     return [f" ({text})" if text else "" for text in shown]
@@ -371,7 +402,6 @@ class Models:
         self._open: dict[str, LoggedModel] = {}
         self._configs: dict[str, ModelConfig] = {}
         self._facts: dict[str, dict[str, str]] = {}
-        self._adapters: dict[str, str | None] = {}
         self._remote: dict[str, RemoteModel] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._bases: dict[str, LocalBase] = {}
@@ -381,18 +411,13 @@ class Models:
         """Return the model of a configuration, opened if it is not yet.
 
         Raises:
-            ConfigError: Its label is that of another adapter's model; or see ``open_model``.
+            ConfigError: Its label is that of another model, see ``check_labels``; or see ``open_model``.
             ModelAccessError: See ``open_model``.
         """
+        check_labels([*self._configs.values(), config])
         remote = kind_of(config.name) == "remote"
         key = json.dumps([config.name, _deciding(config)], sort_keys=True)
         if key not in self._open:
-            other = self._adapters.setdefault(config.label, config.adapter)
-            if other != config.adapter:
-                raise ConfigError(
-                    f"adapters {other!r} and {config.adapter!r} would both be called {config.label!r}; give their "
-                    "folders different names"
-                )
             model = self._get_remote(config, key) if remote else open_model(config, self._bases)
             self._open[key] = LoggedModel(model, self._store, self._meter)
             self._configs[key] = config

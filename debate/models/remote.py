@@ -6,11 +6,12 @@ import asyncio
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from debate.errors import ContextError, ModelAccessError, ModelError
 from debate.models.base import (
+    MOST_SAMPLES,
     Capabilities,
     Choice,
     Completion,
@@ -26,7 +27,8 @@ from debate.models.base import (
     estimate_tokens,
 )
 from debate.models.endpoints import Balancer, Endpoint
-from debate.models.letters import TokenProbability, choice_probabilities
+from debate.models.letters import choice_probabilities, draw_choice
+from debate.models.replies import content_of, finish_of, first_tokens, is_well_formed, samples, shares, text_up_to
 from debate.models.served import ServedAdapter, ensure_served
 from debate.models.site import Site
 
@@ -38,10 +40,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 REASONING_TOKENS = 8192
 
 _TOP_LOGPROBS = 20
-_MOST_SAMPLES = 128  # the most that a server takes as ``n``
 _MOST_STOPS = 4
-_CHOICE_DRAWS = 16  # replies that are counted where their probabilities are not told
-_CHOICE_TOKENS = 8
 _DECLARE = "declare `logprobs: false` in its capabilities to judge by vote"
 
 
@@ -158,7 +157,7 @@ class RemoteModel:
         self._model = model if adapter is None else adapter.name
         self._adapter = adapter
         self._served: dict[Endpoint, int] = {}
-        self._serving = asyncio.Lock()
+        self._probes: dict[Endpoint, asyncio.Task[None]] = {}
         if endpoints is None:
             urls = [base_url] if isinstance(base_url, str) else base_url
             endpoints = [Endpoint(url, concurrency) for url in urls or [OPENAI_URL]]
@@ -173,9 +172,12 @@ class RemoteModel:
         self._gave_logprobs = False
 
     async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
-        """Sample one reply for each draw; a server's samples cannot be drawn again, so draws only count."""
+        """Sample one reply for each draw; a server's samples cannot be drawn again, so draws only count.
+
+        A request that fails takes those beside it along; ``LoggedModel`` asks for one request at a time and keeps each.
+        """
         self._check_context(messages, sampling.max_tokens)
-        size = _MOST_SAMPLES if self.capabilities.n else 1
+        size = MOST_SAMPLES if self.capabilities.n else 1
         sizes = [min(size, len(draws) - start) for start in range(0, len(draws), size)]
         parts = await asyncio.gather(*(self._sample_once(messages, n, sampling) for n in sizes))
         completions = [completion for part in parts for completion in part]
@@ -187,29 +189,30 @@ class RemoteModel:
         return completions
 
     async def choose(self, messages: Messages, choices: Sequence[str]) -> Choice:
-        """Give the probability that the reply begins with each choice, from the likeliest first tokens."""
+        """Give the probability that the reply begins with each choice, from the likeliest first tokens.
+
+        A model that gives none but is ``structured`` is held to the choices; for one that gives too little of them
+        (mass 0) that is up to the logged model, which has kept that reply by then.
+        """
         if not self.capabilities.letters:
             raise ModelError(
                 f"model {self.name} gives no log-probabilities (declared); judge by vote or by reason instead"
             )
         self._check_context(messages, 1)
         if not self.capabilities.logprobs:
-            return await self._draw_choice(messages, choices)
+            return await draw_choice(self, messages, choices)
         options: dict[str, object] = {"max_tokens": 1, "logprobs": True, "top_logprobs": _TOP_LOGPROBS}
         if self.capabilities.temperature:
             options["temperature"] = 1.0  # some servers report probabilities after the temperature
         response = await self._complete(messages, options)
         usage = self._usage(response, messages, 1)
         try:
-            probabilities, mass = choice_probabilities(_first_tokens(response), choices)
+            probabilities, mass = choice_probabilities(first_tokens(response), choices)
         except ValueError as error:
             # A server that gave some before is not one that gives none.
             kind = UnusableReplyError if self._gave_logprobs else NoLogprobsError
             raise kind(f"model {self.name}: {error}; {_DECLARE}", usage) from None
         self._gave_logprobs = True
-        if mass <= 0 and self.capabilities.structured:
-            drawn = await self._draw_choice(messages, choices)
-            return Choice(drawn.probabilities, drawn.mass, usage + drawn.usage)
         return Choice(probabilities, mass, usage)
 
     async def score(self, messages: Messages, continuations: Sequence[str]) -> Scores:  # noqa: ARG002 - the interface
@@ -231,6 +234,10 @@ class RemoteModel:
 
     async def close(self) -> None:
         """Close the connections."""
+        probes = list(self._probes.values())
+        for probe in probes:
+            probe.cancel()
+        await asyncio.gather(*probes, return_exceptions=True)
         sites, self._sites = self._sites, {}
         for site in sites.values():
             await site.close()
@@ -250,37 +257,29 @@ class RemoteModel:
             options |= {"temperature": sampling.temperature, "top_p": sampling.top_p}
         if n > 1:
             options["n"] = n
+        if sampling.choices:
+            options["structured_outputs"] = {"choice": list(sampling.choices)}
         response = await self._complete(messages, options)
-        # A choice that is given twice is one sample.
-        found = {(choice.index or 0, _content(choice)): choice for choice in reversed(response.choices)}
-        choices = sorted(found.values(), key=lambda choice: choice.index or 0)[:n]
-        texts = [_text(_content(choice), sampling.stop) for choice in choices]
-        usages = _shares(self._usage(response, messages, sum(math.ceil(len(text) / 3) for text in texts)), len(texts))
+        choices = self._held(response, messages, sampling.choices) if sampling.choices else samples(response)
+        choices = choices[:n]
+        texts = [text_up_to(content_of(choice), sampling.stop) for choice in choices]
+        usages = shares(self._usage(response, messages, sum(math.ceil(len(text) / 3) for text in texts)), len(texts))
         return [
-            Completion(text, _finish(choice.finish_reason), usage)
+            Completion(text, finish_of(choice.finish_reason), usage)
             for text, choice, usage in zip(texts, choices, usages, strict=True)
         ]
 
-    async def _draw_choice(self, messages: Messages, choices: Sequence[str]) -> Choice:
-        """Draw replies that are held to the choices, and count them, as a vote is counted: (count + 1/m) / (k + 1)."""
-        options: dict[str, object] = {"max_tokens": _CHOICE_TOKENS, "structured_outputs": {"choice": list(choices)}}
-        if self.capabilities.temperature:
-            options["temperature"] = 1.0
-        requests = 1 if self.capabilities.n else _CHOICE_DRAWS
-        if self.capabilities.n:
-            options["n"] = _CHOICE_DRAWS
-        responses = await asyncio.gather(*(self._complete(messages, options) for _ in range(requests)))
-        usage = sum((self._usage(response, messages, len(response.choices)) for response in responses), start=Usage())
-        drawn = [(_content(choice) or "").strip() for response in responses for choice in response.choices]
-        if not set(drawn) <= set(choices):
-            odd = next(text for text in drawn if text not in choices)
-            raise UnusableReplyError(
-                f"model {self.name} was held to {', '.join(choices)} and replied {odd[:50]!r}; its server ignores "
-                "structured_outputs: leave `structured` out of its capabilities",
-                usage,
-            )
-        counts = [(drawn.count(choice) + 1 / len(choices)) / (len(drawn) + 1) for choice in choices]
-        return Choice(tuple(counts), 1.0, usage)
+    def _held(self, response: ChatCompletion, messages: Messages, choices: Sequence[str]) -> list[SdkChoice]:
+        """Return the samples of a reply that was held to choices; equal ones are not one, they are counted."""
+        texts = [(content_of(choice) or "").strip() for choice in response.choices]
+        odd = next((text for text in texts if text not in choices), None)
+        if odd is None:
+            return response.choices
+        raise UnusableReplyError(
+            f"model {self.name} was held to {', '.join(choices)} and replied {odd[:50]!r}; its server ignores "
+            "structured_outputs: leave `structured` out of its capabilities",
+            self._usage(response, messages, len(texts)),
+        )
 
     async def _complete(self, messages: Messages, options: dict[str, object]) -> ChatCompletion:
         """Have one request answered, by a response with at least one choice."""
@@ -289,8 +288,8 @@ class RemoteModel:
             wire = wire_messages(messages, system_role=self.capabilities.system_role)
             sent = [{"role": role, "content": content} for role, content in wire]
             site = self._site(endpoint)
-            if self._served.get(endpoint) != endpoint.outages:
-                await self._serve(endpoint, site)
+            if self._adapter is not None:
+                await self._serve(self._adapter, endpoint, site)
             response = await site.complete(self._model, sent, options)
             if not is_well_formed(response):
                 paid = Usage(self.count_tokens(messages), 0)  # what it says of its tokens may be as odd as the rest
@@ -301,12 +300,27 @@ class RemoteModel:
 
         return await self._balancer.ask(messages, send)
 
-    async def _serve(self, endpoint: Endpoint, site: Site) -> None:
-        """See that a server has the adapter: before its first request, and after it was out, for it may be new."""
-        async with self._serving:
-            if self._adapter is not None and self._served.get(endpoint) != endpoint.outages:
-                await ensure_served(site, self._adapter)
-            self._served[endpoint] = endpoint.outages
+    async def _serve(self, adapter: ServedAdapter, endpoint: Endpoint, site: Site) -> None:
+        """See that a server has the adapter: before its first request, and after it was out, for it may be new.
+
+        Requests that come meanwhile wait for the same probe and fail with it; the next one makes another. It is a task
+        of its own: a request that is cancelled leaves it to the others.
+        """
+
+        async def probe(outages: int) -> None:
+            await ensure_served(site, adapter)
+            self._served[endpoint] = outages  # as it was before: a server that was out since may be new
+
+        def ended(done: asyncio.Task[None]) -> None:
+            del self._probes[endpoint]
+            if not done.cancelled():
+                done.exception()  # those who waited for it may be gone
+
+        while self._served.get(endpoint) != endpoint.outages:
+            if endpoint not in self._probes:
+                self._probes[endpoint] = asyncio.create_task(probe(endpoint.outages))
+                self._probes[endpoint].add_done_callback(ended)
+            await asyncio.shield(self._probes[endpoint])
 
     def _site(self, endpoint: Endpoint) -> Site:
         if endpoint not in self._sites:
@@ -340,69 +354,3 @@ class RemoteModel:
             cached=(prompt.cached_tokens or 0) if prompt else 0,
             reasoning=(reply.reasoning_tokens or 0) if reply else 0,
         )
-
-
-def is_well_formed(response: ChatCompletion) -> bool:
-    """Whether a reply has the types of a chat completion, as far as we read it: the SDK takes what a server sends.
-
-    Args:
-        response: What the SDK made of a reply.
-
-    Returns:
-        Whether texts are texts, log-probabilities and counts of tokens are numbers; without choices too.
-    """
-    try:
-        for choice in response.choices or ():
-            if not isinstance(_content(choice), str | None):
-                return False
-            told = (choice.logprobs.content or ()) if choice.logprobs else ()
-            entries = [one for entry in told for one in (entry, *(entry.top_logprobs or ()))]
-            if not all(isinstance(one.token, str) and one.logprob < 1 for one in entries):
-                return False
-        used = response.usage
-        parts = () if used is None else (used.prompt_tokens_details, used.completion_tokens_details)
-        counts: list[object] = [] if used is None else [used.prompt_tokens, used.completion_tokens]
-        counts += [getattr(part, name, None) for part in parts for name in ("cached_tokens", "reasoning_tokens")]
-        return all(isinstance(count, int | None) for count in counts)
-    except (AttributeError, TypeError):
-        return False
-
-
-def _first_tokens(response: ChatCompletion) -> list[TokenProbability]:
-    """Return the likeliest first tokens of a reply, the one that was drawn among them.
-
-    Raises:
-        ValueError: It has none.
-    """
-    reported = response.choices[0].logprobs
-    if reported is None or not reported.content:
-        raise ValueError("the server returned no log-probabilities")
-    first = reported.content[0]
-    tokens = [TokenProbability(entry.token, math.exp(entry.logprob)) for entry in first.top_logprobs or []]
-    if first.token not in {entry.token for entry in tokens}:
-        tokens.insert(0, TokenProbability(first.token, math.exp(first.logprob)))
-    return tokens
-
-
-def _finish(reason: str | None) -> Literal["stop", "length", "filter"]:
-    if reason == "length":
-        return "length"
-    return "filter" if reason == "content_filter" else "stop"
-
-
-def _content(choice: SdkChoice) -> str | None:
-    return choice.message.content if choice.message else None
-
-
-def _text(content: str | None, stops: Sequence[str]) -> str:
-    """Return a reply up to the first stop text: some servers take no stops, some only four, some include them."""
-    text = content or ""
-    return text[: min([len(text), *(text.index(stop) for stop in stops if stop and stop in text)])]
-
-
-def _shares(usage: Usage, n: int) -> list[Usage]:
-    """Share out the tokens of one request over its samples, for servers report sums; the first carries the prompt."""
-    out, more_out = divmod(usage.tokens_out, n)
-    hidden, more_hidden = divmod(usage.reasoning, n)
-    first = Usage(usage.tokens_in, out + more_out, usage.cached, hidden + more_hidden)
-    return [first] + [Usage(0, out, 0, hidden)] * (n - 1)

@@ -20,6 +20,11 @@ from tournaments.consultancy import COMMAND as CONSULTANCY
 from tournaments.session import spread
 from tournaments.swiss import COMMAND as SWISS
 
+COMMANDS = [
+    (SWISS, {}),
+    (CONSULTANCY, {"protocol": {"kind": "consultancy"}, "speech": {}}),
+    (DEBATE, {}),
+]
 QUESTION = Question("q", "Who?", ("Ann", "Bob"), 0, None, "s", "here")
 
 
@@ -38,14 +43,22 @@ def test_debates_with_a_page_are_spread_evenly_and_keep_their_order() -> None:
     assert chosen(0, 4) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "changes"),
-    [
-        (SWISS, {}),
-        (CONSULTANCY, {"protocol": {"kind": "consultancy"}, "speech": {}}),
-        (DEBATE, {}),
-    ],
-)
+@pytest.mark.parametrize(("command", "changes"), COMMANDS)
+def test_models_of_one_name_at_two_servers_are_refused_before_there_is_a_run(
+    command: Command[Any], changes: dict[str, Any], tmp_path: Path
+) -> None:
+    judge = {"model": {"name": "openai/m", "base_url": "http://localhost:9/v1"}}
+    other = {"kind": "free", "model": {"name": "openai/m", "base_url": "http://localhost:8/v1"}}
+    players = [{"name": "free", **other}, *EXTRACTIVE[1:]]
+    tree = tournament(players=players, judge=judge, **changes)
+    del tree["self_play"]
+    flags = ["--config", write(tmp_path / "c.yaml", tree), "--output", tmp_path / "run"]
+    for dry in ([], ["--dry-run"]):
+        assert_refuses(command, call(command, *flags, *dry), "would both be called 'openai/m'")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("command", "changes"), COMMANDS)
 def test_a_plan_is_refused_where_its_run_is(command: Command[Any], changes: dict[str, Any], tmp_path: Path) -> None:
     adapter = tmp_path / "adapter"
     adapter.mkdir()

@@ -91,12 +91,54 @@ async def test_configurations_that_decide_the_same_replies_share_a_model(server:
             {"capabilities": {"context": 100}},
             {"capabilities": {"reasoning": True}},
             {"capabilities": {"reasoning": True}, "reasoning_tokens": 5},
-            {"base_url": "http://127.0.0.1:9/v1"},
         )
     ]
-    assert len({id(model) for model in (first, *others)}) == 6
-    assert not any("127.0.0.1" in name for name in models.facts)
+    assert len({id(model) for model in (first, *others)}) == 5
     await models.close()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"base_url": "http://u:secret@a/v1"}, {"base_url": "http://b/v1"}),
+        ({"base_url": "http://a/v1"}, {}),  # the environment's
+        ({"base_url": ["http://a/v1", "http://b/v1"]}, {"base_url": "http://a/v1"}),
+        ({"base_url": "http://a/v1", "adapter": "x"}, {"base_url": "http://b/v1", "adapter": "x"}),
+        # What differs beside the address may be nothing that a call's key knows.
+        ({"base_url": "http://a/v1"}, {"base_url": "http://b/v1", "capabilities": {"context": 100}}),
+    ],
+)
+def test_two_servers_models_of_one_name_are_refused(
+    server: ChatServer, one: dict[str, object], other: dict[str, object]
+) -> None:
+    assert server
+    first, second = (ModelConfig.model_validate({"name": "openai/m", **changes}) for changes in (one, other))
+    models = unlogged()
+    models.get(first)
+    with pytest.raises(
+        ConfigError, match=r"would both be called 'openai/m.*such as other/m: only what follows"
+    ) as named:
+        models.get(second)
+    assert "secret" not in str(named.value)
+    # Another word before the slash tells them apart, also in what calls are known by.
+    told = models.get(second.model_copy(update={"name": "other/m"}))
+    assert told.name != first.label
+
+
+async def test_the_same_servers_in_any_order_are_one_model(server: ChatServer) -> None:
+    models = unlogged()
+    given: list[object] = [["http://a/v1", server.base_url], [f"{server.base_url}/", "http://a/v1/"]]
+    opened = [models.get(ModelConfig.model_validate({"name": "openai/m", "base_url": urls})) for urls in given]
+    assert opened[0] is opened[1]
+    await models.close()
+
+
+async def test_what_follows_the_slash_is_sent(server: ChatServer) -> None:
+    models = unlogged()
+    for name in ("openai/m", "other/m"):
+        await models.get(ModelConfig(name=name)).sample(PROMPT, draws=[Draw()], sampling=SAMPLING)
+    await models.close()
+    assert server.calls("m") == 2
 
 
 def test_calls_in_flight_get_as_long_as_a_reply_may_take(server: ChatServer) -> None:

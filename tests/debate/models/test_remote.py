@@ -19,7 +19,8 @@ from debate.models.base import Capabilities, Draw, Message, Sampling, ShortReply
 from debate.models.calls import LoggedModel
 from debate.models.letters import TokenProbability, choice_probabilities
 from debate.models.limits import Budget, Meter
-from debate.models.remote import RemoteModel, is_well_formed, known_capabilities, wire_messages
+from debate.models.remote import RemoteModel, known_capabilities, wire_messages
+from debate.models.replies import is_well_formed
 from debate.models.site import Site
 from debate.store import Store
 from tests.servers import ChatServer, chat_server_fixture, running_chat_server
