@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 WORDS = ("<unk>", "<end>", "user", "A", "B", "C", "fog", "sea", "bell", "boat", "lamp", "who")
 
 
-def save_model(folder: Path, *, seed: int = 0, hidden: int = 32) -> Path:
+def save_model(folder: Path, *, seed: int = 0, hidden: int = 32, context: int = 128) -> Path:
     """Save a model of twelve tokens, two layers and random weights, with tokenizer and template.
 
     Args:
         folder: Where.
         seed: Of the weights.
         hidden: Size of a position's state.
+        context: Longest text, in tokens.
 
     Returns:
         The folder.
@@ -43,7 +44,7 @@ def save_model(folder: Path, *, seed: int = 0, hidden: int = 32) -> Path:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=128,
+        max_position_embeddings=context,
         eos_token_id=1,
         tie_word_embeddings=False,
         initializer_range=0.5,
