@@ -9,7 +9,7 @@ from typing import Annotated, Protocol, Self
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
-from debate.agents.render import LETTERS, show_answers, show_material
+from debate.agents.render import LETTERS, show_answers, show_material, show_story
 from debate.config import Config
 from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
@@ -70,6 +70,7 @@ def ask_judge(task: str, view: View, prompts: Prompts, **values: str) -> list[Me
     return prompts.fill(
         task,
         setting=prompts.fill(setting_of(view))[0].content,
+        story_if_read=show_story(view),
         question=view.question,
         answers=show_answers(view),
         material=show_material(view),

@@ -42,9 +42,11 @@ def show_answers(view: View) -> str:
     return "\n".join(f"Answer {letter}: {' '.join(answer.split())}" for letter, answer in shown)
 
 
+def show_story(view: View) -> str:
+    """Write out the story where a judge may read it, to stand before all else: prompts on one story begin alike."""
+    return "" if view.story is None else f"<story>\n{view.story}\n</story>\n\n"
+
+
 def show_material(view: View) -> str:
-    """Write out what a judge decides on: the story where it may read it, then what was said."""
-    parts = [] if view.story is None else [f"<story>\n{view.story}\n</story>"]
-    if view.turns:
-        parts.append(show_turns(view))
-    return "\n\n".join(parts) or "Nobody argues for either answer."
+    """Write out what was said before a judge."""
+    return show_turns(view) if view.turns else "Nobody argues for either answer."

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+import collections
+import dataclasses
+import itertools
 import re
 from pathlib import Path
 
 import pytest
 
+from debate.agents.critic import ask_critic
+from debate.agents.debater import Limits, ask_to_argue
+from debate.agents.judge import ask_judge, letter_prompt, reason_prompt
 from debate.errors import PromptError
 from debate.models.base import Message
 from debate.prompts import SHIPPED, Prompts
+from debate.transcript import Transcript
+from debate.view import Role, View
+from tests.optimized import QUESTION, STORY, said
 
 
 def folder(tmp_path: Path, text: str, name: str = "t") -> Prompts:
@@ -103,7 +112,7 @@ def test_shipped_templates(path: Path) -> None:
     assert len(messages) == 1 or messages[-1].role == "user"
     assert not {name for name in names if "gold" in name}
     if path.stem.startswith("judge"):
-        assert "story" not in names  # what a judge may read is decided by its view alone, see show_material
+        assert "story" not in names  # what a judge may read is decided by its view alone, see show_story
 
 
 def test_control_strings_of_chat_templates_lose_their_power(tmp_path: Path) -> None:
@@ -143,3 +152,57 @@ def test_check_wants_the_names_and_placeholders_of_the_shipped_templates(tmp_pat
     (tmp_path / "judge_letter.txt").unlink()
     with pytest.raises(PromptError, match=r"judge_leter\.txt.*would never be used.*judge_letter"):
         folder(tmp_path, text, "judge_leter").check()
+
+
+@pytest.mark.parametrize("template", sorted(path.stem for path in SHIPPED.glob("*.txt")))
+def test_nothing_that_varies_stands_before_a_story(template: str) -> None:
+    text = (SHIPPED / f"{template}.txt").read_text(encoding="utf-8")
+    before = re.split(r"\{\{(?:story|story_if_read|sentences)\}\}", text)
+    if len(before) > 1:
+        # A judge's setting says whether it reads the story, and is the same for all that do so alike.
+        assert set(re.findall(r"\{\{(\w+)\}\}", before[0])) <= {"setting"}
+
+
+def spoken(view: View) -> list[list[Message]]:
+    """Every prompt of a speaker and its critics that holds the story."""
+    prompts, speech = Prompts(), said(1, 0, "Ana did.").argument
+    return [
+        ask_to_argue(view, prompts, Limits()),
+        ask_critic("critic_speech", view, speech, prompts, quotes="", max_words="9"),
+        ask_critic("critic_choose", view, speech, prompts, critiques="", letters="A or B"),
+    ]
+
+
+def judged(view: View) -> list[list[Message]]:
+    """Every prompt of a judge."""
+    prompts = Prompts()
+    question = ask_judge("judge_question", view, prompts, whom="both", max_words="9")
+    return [letter_prompt(view, prompts), reason_prompt(view, prompts), question]
+
+
+def test_prompts_of_one_role_on_one_story_are_the_same_up_to_its_end() -> None:
+    other = dataclasses.replace(QUESTION, id="r", text="Where did the dog sleep?", answers=("On the step.", "Inside."))
+    turns = (said(1, 0, "one"), said(1, 1, "two"))
+    transcripts = [Transcript(q, (0, 1), told) for q in (QUESTION, other) for told in ((), turns)]
+    both = [*transcripts, *(transcript.swapped() for transcript in transcripts)]
+    beginnings: dict[tuple[object, ...], set[str]] = collections.defaultdict(set)
+    roles: tuple[Role, ...] = ("debater", "consultant")
+    for transcript in both:
+        for place, prompt in enumerate(judged(transcript.view(story=True))):
+            beginnings["judge", bool(transcript.turns), place].add(up_to_story(prompt))
+        for role, answer in itertools.product(roles, (0, 1)):
+            for place, prompt in enumerate(spoken(transcript.view(answer=answer, story=True, role=role))):
+                beginnings[role, place].add(up_to_story(prompt))
+    assert all(len(alike) == 1 for alike in beginnings.values())
+    # A judge's tasks share it too, and critics have the same one whomever they advise.
+    for turned in (False, True):
+        assert len(set().union(*(beginnings["judge", turned, place] for place in range(3)))) == 1
+    for place in (1, 2):
+        assert beginnings["debater", place] == beginnings["consultant", place]
+
+
+def up_to_story(messages: list[Message]) -> str:
+    """How a prompt begins, up to the end of the story."""
+    text = "\n".join(f"{message.role}: {message.content}" for message in messages)
+    assert text.count(STORY) == 1
+    return text[: text.index(STORY) + len(STORY)]
