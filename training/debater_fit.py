@@ -1,0 +1,242 @@
+"""Fitting a debater's adapter by TRL's trainers: to speeches (SFT), or to better ones against worse ones (DPO)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from pydantic import Field
+
+from debate.config import Config
+from debate.errors import SourceError
+from debate.models.base import Message
+from debate.models.texts import Texts, without_system
+from training.fitting import (
+    AdapterSettings,
+    Base,
+    FitSettings,
+    Process,
+    add_adapter,
+    arguments,
+    dtype_of,
+    last_checkpoint,
+    load_base,
+    set_threads,
+    watch,
+)
+from training.judge_fit import Fitted
+from training.rows import PairRow, Row, to_dataset
+from training.saving import ADAPTER, save_adapter
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from peft import PeftModel
+
+Method = Literal["sft", "dpo"]
+AnyRow = Row | PairRow
+
+
+class PreferenceSettings(Config):
+    """Direct preference optimisation (Rafailov et al. 2023)."""
+
+    beta: float = Field(0.1, gt=0, description="how closely the debater is held to what it was")
+    loss: Literal["sigmoid", "ipo", "hinge"] = Field("sigmoid", description="of TRL's DPOTrainer")
+    sft_weight: float = Field(
+        0.0, ge=0, description="weight of the better speech's own loss beside it, which keeps its likelihood up"
+    )
+
+
+class Lengths(NamedTuple):
+    """Tokens of a row: of all that is computed for it, and of what is learned."""
+
+    all: int
+    learned: int
+
+
+class Settings(Protocol):
+    """What is read of a configuration."""
+
+    @property
+    def method(self) -> Method: ...  # noqa: D102
+    @property
+    def adapter(self) -> AdapterSettings: ...  # noqa: D102
+    @property
+    def start(self) -> str | None: ...  # noqa: D102
+    @property
+    def fit(self) -> FitSettings: ...  # noqa: D102
+    @property
+    def dpo(self) -> PreferenceSettings: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+
+
+class RowsToFit(NamedTuple):
+    """Rows that are short enough.
+
+    Attributes:
+        train: Are fitted.
+        validation: Whose loss is looked at.
+        lengths: Of each of ``train``.
+        over: How many were too long.
+    """
+
+    train: Sequence[AnyRow]
+    validation: Sequence[AnyRow]
+    lengths: Sequence[Lengths]
+    over: int
+
+
+def replies(row: AnyRow) -> tuple[str, ...]:
+    """Return what may be replied in a row: one speech, or the better and the worse one."""
+    return (row.completion,) if isinstance(row, Row) else (row.chosen, row.rejected)
+
+
+def lengths_of(rows: Sequence[AnyRow], texts: Texts) -> list[Lengths]:
+    """Count tokens of rows.
+
+    Args:
+        rows: Rows; of a pair the longer speech counts for its whole length, both for what is learned.
+        texts: The tokenizer.
+
+    Raises:
+        SourceError: A reply is empty.
+    """
+    found = []
+    for row in rows:
+        prompt = len(texts.prompt(row.prompt))
+        if not all(reply.strip() for reply in replies(row)):
+            raise SourceError(
+                f"question {row.question!r}: a speech of its row is empty, so there is nothing to learn; leave it out"
+            )
+        spoken = [len(texts.exchange(row.prompt, reply)) - prompt for reply in replies(row)]
+        found.append(Lengths(prompt + max(spoken), sum(spoken)))
+    return found
+
+
+def load_start(base: Base, settings: Settings, dtype: Any, attention: str) -> PeftModel:
+    """Load the base with the adapter that fitting starts from: a new one, or one that was trained before.
+
+    Args:
+        base: The base.
+        settings: With ``start``, the folder of an adapter, whose rank and layers then hold.
+        dtype: Of the base.
+        attention: What transformers calls the way to compute attention.
+
+    Raises:
+        ConfigError: The adapter is of another base.
+        ModelAccessError: It is not there.
+    """
+    if settings.start is None:
+        return add_adapter(load_base(base, dtype, attention), base, settings.adapter, settings.seed)
+    from peft import PeftModel
+
+    from debate.models.adapter import find_adapter
+
+    folder = find_adapter(settings.start, base.name)
+    loaded: PeftModel = PeftModel.from_pretrained(load_base(base, dtype, attention), str(folder), is_trainable=True)
+    loaded.peft_config["default"].base_model_name_or_path = base.hub_id
+    return loaded
+
+
+def fit_debater(rows: RowsToFit, base: Base, settings: Settings, process: Process, folder: Path) -> Fitted:
+    """Fit an adapter, and save it into the run's folder; goes on from the last checkpoint there.
+
+    Args:
+        rows: The rows.
+        base: The base.
+        settings: Method, adapter, fit and seed.
+        process: This one; every process calls this.
+        folder: Of the run.
+
+    Returns:
+        What was fitted.
+
+    Raises:
+        TrainingError: A loss is not finite.
+    """
+    set_threads()
+    dtype = dtype_of(settings.fit)
+    trainer = make_trainer(rows, base, settings, process, folder, dtype=dtype)
+    watch(trainer, folder)
+    started = time.monotonic()
+    checkpoint = last_checkpoint(folder)
+    done = trainer.train(resume_from_checkpoint=checkpoint)
+    seconds = time.monotonic() - started
+    validation = trainer.evaluate()["eval_loss"] if rows.validation else None
+    accelerator = trainer.accelerator
+    state = accelerator.get_state_dict(trainer.model_wrapped) if trainer.is_fsdp_enabled else None
+    if process.main:
+        save_adapter(accelerator.unwrap_model(trainer.model), folder / ADAPTER, state)
+    total = sum(length.all for length in rows.lengths)
+    before = 0 if checkpoint is None else int(checkpoint.rpartition("-")[2])
+    steps = trainer.state.global_step
+    times = round(len(rows.train) * settings.fit.epochs * (steps - before) / max(1, steps))
+    return Fitted(
+        rows=len(rows.train),
+        seen=min(len(rows.train), times),
+        times=times,
+        steps=steps,
+        tokens=round(total * times / len(rows.train)),
+        seconds=seconds,
+        processes=accelerator.num_processes,
+        dtype=str(dtype).removeprefix("torch."),
+        loss=float(done.training_loss),
+        validation_loss=validation,
+    )
+
+
+def make_trainer(rows: RowsToFit, base: Base, settings: Settings, process: Process, folder: Path, *, dtype: Any) -> Any:
+    """Make TRL's trainer of the method, on a model that packs what it is asked.
+
+    Args:
+        rows: The rows.
+        base: The base.
+        settings: Method, adapter, fit and seed.
+        process: This one.
+        folder: Of the run.
+        dtype: Of the base.
+    """
+    from datasets import disable_progress_bars
+    from transformers import AutoTokenizer
+    from trl.trainer.dpo_config import DPOConfig
+    from trl.trainer.sft_config import SFTConfig
+
+    from debate.models import attention
+    from training.packed_forward import add_packed_forward
+    from training.speech_trainers import PairTrainer, SpeechTrainer
+
+    attention.register()
+    disable_progress_bars()
+    common = arguments(settings.fit, process, folder, settings.seed)
+    # Rows that are too long were left out before: nothing is ever cut off.
+    common["max_length"] = max(length.all for length in rows.lengths)
+    parts: dict[str, Any] = {
+        "model": load_start(base, settings, dtype, attention.IMPLEMENTATION),
+        "processing_class": AutoTokenizer.from_pretrained(str(base.folder), local_files_only=True),
+        "train_dataset": _dataset(rows.train, base.texts),
+        "eval_dataset": _dataset(rows.validation, base.texts) if rows.validation else None,
+    }
+    if settings.method == "sft":
+        trainer: Any = SpeechTrainer(args=SFTConfig(**common, completion_only_loss=True), **parts)
+    else:
+        dpo = settings.dpo
+        kinds = [dpo.loss, *(["sft"] if dpo.sft_weight else [])]
+        weights = [1.0, *([dpo.sft_weight] if dpo.sft_weight else [])]
+        trainer = PairTrainer(args=DPOConfig(**common, beta=dpo.beta, loss_type=kinds, loss_weights=weights), **parts)
+    add_packed_forward(trainer.accelerator.unwrap_model(trainer.model).get_base_model())
+    return trainer
+
+
+def _dataset(rows: Sequence[AnyRow], texts: Texts) -> Dataset:
+    """The rows as TRL takes them, for templates that know no system role too."""
+    made = to_dataset(rows)
+    if texts.system_role:
+        return made
+
+    def plain(row: Mapping[str, Any]) -> dict[str, Any]:
+        prompt = [Message(message["role"], message["content"]) for message in row["prompt"]]
+        return {"prompt": [message._asdict() for message in without_system(prompt)]}
+
+    return made.map(plain)

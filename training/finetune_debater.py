@@ -1,0 +1,337 @@
+"""``accelerate launch training/finetune_debater.py``: a debater learns from winning speeches, or from better ones."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from debate.card import Card, check_unseen, read_card
+from debate.command import Command, Invocation
+from debate.config import NOT_IN_DIGEST, Config
+from debate.models.base import Messages
+from debate.models.load import ModelConfig, ModelField
+from debate.prompts import Prompts
+from debate.provenance import provenance
+from debate.question import Question
+from debate.report import Column, Report, Section, Table, print_table, write_report
+from debate.run_folder import RunFolder, default_path
+from debate.tracking import TrackingConfig, log_run
+from debate.tracking import check as check_tracking
+from tournaments.players import PlayerConfig, SpeechConfig
+from tournaments.questions import choose_questions
+from training.argument_rows import ArgumentConfig, Fits, argument_row_set
+from training.candidate_pairs import PairConfig, pair_row_set
+from training.debater_fit import Method, PreferenceSettings, RowsToFit, fit_debater, lengths_of
+from training.debater_measures import Said, SpeechesConfig, compare_speeches, measure_player, measure_speeches
+from training.finetune_judge import curve
+from training.fitting import METRICS, AdapterSettings, Base, FitSettings, Process, cut_long, find_base
+from training.gather import DataConfig, Gathered, gather_all
+from training.judge_fit import Fitted
+from training.rows import AnyRows, check_fold, write_rows
+from training.rows_command import counts_table
+from training.saving import ADAPTER, MERGED, save_card, save_merged
+
+NAME = "debater"
+"""What the measured player is called."""
+
+
+class DebaterTrainingConfig(Config):
+    """How a debater is trained."""
+
+    base: str = Field("embedded/smollm2-135m", description="embedded/smollm2-135m or hf/FOLDER-OR-ID")
+    method: Method = Field(
+        "sft",
+        description="sft: it learns to say what won; dpo: to prefer the best candidate of a turn to the worst",
+    )
+    start: str | None = Field(
+        None, min_length=1, description="folder of a debater's adapter to go on from, which dpo holds it close to"
+    )
+    data: tuple[DataConfig, ...] = Field(min_length=1, description="recorded debates to learn from, of fold debater")
+    validation: tuple[DataConfig, ...] = Field((), description="debates whose loss is logged, of fold validation")
+    arguments: ArgumentConfig = Field(ArgumentConfig(), description="which speeches sft learns from")
+    pairs: PairConfig = Field(PairConfig(), description="which candidates dpo learns from")
+    measure: dict[str, SpeechesConfig] = Field(
+        {}, description="questions that it speaks on before and after training, by a name; on stories it never saw"
+    )
+    speech: SpeechConfig = Field(
+        SpeechConfig(max_attempts=1), description="limits and sampling of the speeches that are measured"
+    )
+    scorer: ModelField | None = Field(
+        None, description="whose likelihood says what measured quotes are worth; none for the base"
+    )
+    adapter: AdapterSettings = Field(AdapterSettings(), description="what is trained, unless it starts from an adapter")
+    fit: FitSettings = Field(FitSettings(), description="how")
+    dpo: PreferenceSettings = Field(PreferenceSettings(), description="how dpo weighs what is better")
+    seed: int = Field(
+        0, ge=0, description="of the adapter's first weights, of the order of rows and of measured speeches"
+    )
+    merge: bool = Field(
+        default=False, description="also save base and adapter as one model", json_schema_extra=NOT_IN_DIGEST
+    )
+    prompts: str | None = Field(None, description="folder whose templates take the place of the shipped ones")
+    wandb: TrackingConfig = Field(TrackingConfig(), description="tracking", json_schema_extra=NOT_IN_DIGEST)
+
+    @model_validator(mode="after")
+    def _asks_for_what_it_learns(self) -> Self:
+        learned = self.arguments if self.method == "sft" else self.pairs
+        key = "arguments" if self.method == "sft" else "pairs"
+        asked = (self.speech.min_words, self.speech.max_words)
+        if self.measure and (learned.min_words, learned.max_words) != asked:
+            raise ValueError(
+                f"{key} asks for {learned.min_words} to {learned.max_words} words, but speech for {asked[0]} to "
+                f"{asked[1]}; give both the same, for it is in the prompt that the debater learns to answer"
+            )
+        return self
+
+
+class Material(NamedTuple):
+    """All debates of a training, and the rows that are made of them.
+
+    Attributes:
+        rows: To learn from.
+        validation: Whose loss is logged.
+        measured: The questions that are spoken on, by name.
+        everything: All questions.
+    """
+
+    rows: AnyRows
+    validation: AnyRows | None
+    measured: dict[str, list[Question]]
+    everything: list[Question]
+
+
+def read_material(config: DebaterTrainingConfig, prompts: Prompts, base: Base) -> Material:
+    """Gather debates and make rows, and hold that no story is where it must not be.
+
+    Raises:
+        DissoiError: Data cannot be had; a row is of a fold it must not be of; a measured story is learned from.
+    """
+    parts = gather_all([*config.data, *config.validation])
+    train, held = parts[: len(config.data)], parts[len(config.data) :]
+    rows = make_rows(config, train, prompts, base)
+    check_fold(rows, "debater")
+    validation = make_rows(config, held, prompts, base) if held else None
+    if validation is not None:
+        check_fold(validation, "validation")
+    measured = {name: choose_questions(one, config.seed) for name, one in config.measure.items()}
+    everything = [question for part in parts for question in part.questions]
+    asked = [question for questions in measured.values() for question in questions]
+    apart = [question for part in held for question in part.questions] + asked
+    for card in cards_of(config, rows):
+        check_unseen(card, apart, who="the debater that this configuration trains")
+    return Material(rows, validation, measured, [*everything, *asked])
+
+
+def cards_of(config: DebaterTrainingConfig, rows: AnyRows) -> list[Card]:
+    """What the trained debater will have seen: the rows' stories, and those of the adapter that it starts from."""
+    start = None if config.start is None else read_card(Path(config.start).expanduser())
+    own = Card(kind="debater", base=config.base, stories=rows.stories, data=rows.digest)
+    return [own] if start is None else [own, start]
+
+
+def make_rows(config: DebaterTrainingConfig, gathered: Sequence[Gathered], prompts: Prompts, base: Base) -> AnyRows:
+    """Make the rows of the method; the story of a prompt that is too long is cut around the quotes."""
+    fits = fits_in(config.fit, base)
+    if config.method == "sft":
+        return argument_row_set(gathered, config.arguments, prompts, fits=fits)
+    return pair_row_set(gathered, config.pairs, prompts, fits=fits)
+
+
+def fits_in(fit: FitSettings, base: Base) -> Fits:
+    """Return a test whether a prompt with its reply is short enough to be trained on."""
+    longest = min(fit.max_length or base.context, base.context)
+
+    def fits(messages: Messages) -> bool:
+        *prompt, reply = messages
+        return len(base.texts.exchange(prompt, reply.content)) <= longest
+
+    return fits
+
+
+def select_rows(config: DebaterTrainingConfig, material: Material, base: Base) -> RowsToFit:
+    """Leave out rows that are too long even so.
+
+    Raises:
+        SourceError: They are too many, fewer than a batch are left, or a speech is empty.
+    """
+    lengths = lengths_of(material.rows.rows, base.texts)
+    cut = cut_long([length.all for length in lengths], config.fit, base, config.method)
+    held: list[Any] = []
+    if material.validation is not None:
+        held = list(material.validation.rows)
+        fits = cut_long([length.all for length in lengths_of(held, base.texts)], config.fit, base, "validation")
+        held = [held[place] for place in fits.kept]
+    train = [material.rows.rows[place] for place in cut.kept]
+    return RowsToFit(train, held, [lengths[place] for place in cut.kept], cut.over)
+
+
+def plan_table(config: DebaterTrainingConfig, rows: RowsToFit, process: Process) -> Table:
+    """Say what will be trained."""
+    tokens = sum(length.all for length in rows.lengths)
+    learned = sum(length.learned for length in rows.lengths)
+    cut = sum(row.tags.get("story") == "cut" for row in rows.train)
+    lines = [
+        ("training rows", f"{len(rows.train):,}"),
+        ("with a story cut around its quotes", f"{cut:,}"),
+        ("left out: more tokens than fit.max_length", f"{rows.over:,}"),
+        ("tokens of an epoch", f"{tokens:,}"),
+        ("tokens of a row, mean", f"{tokens / len(rows.train):,.0f}"),
+        ("tokens that are learned", f"{learned:,} ({learned / tokens:.1%})"),
+        ("validation rows", f"{len(rows.validation):,}"),
+        ("steps", f"{math.ceil(len(rows.train) / config.fit.batch * config.fit.epochs):,}"),
+        ("processes", f"{process.world}"),
+    ]
+    return Table(f"Plan: {config.method} of a debater on {config.base}", (Column("what"), Column("number")), lines)
+
+
+def speak(
+    config: DebaterTrainingConfig, material: Material, run: RunFolder, prompts: Prompts, adapter: str | None
+) -> dict[str, list[Said]]:
+    """Have the debater speak on the questions it is measured on, as a player that is built as every command does."""
+    if not material.measured:
+        return {}
+    model = ModelConfig(name=config.base, adapter=adapter, dtype=config.fit.dtype, device=config.fit.device)
+    scorer = config.scorer or model.model_copy(update={"adapter": None})
+    return asyncio.run(
+        measure_player(
+            PlayerConfig(name=NAME, kind="free", model=model),
+            {name: (config.measure[name].role, questions) for name, questions in material.measured.items()},
+            speech=config.speech,
+            scorer=scorer,
+            prompts=prompts,
+            store=run.store,
+            seed=config.seed,
+        )
+    )
+
+
+def open_run(config: DebaterTrainingConfig, material: Material, prompts: Prompts, invocation: Invocation) -> RunFolder:
+    """Open the run's folder, new or resumed, and write the rows into it."""
+    check_tracking(config.wandb)
+    origin = provenance({"data": material.everything}, prompts.digests)
+    if invocation.resume is not None:
+        return RunFolder.resume(invocation.resume, config, origin)
+    run = RunFolder.create(invocation.output or default_path("finetune-debater"), config, origin)
+    entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in config.data]
+    write_rows(run.path / "rows", material.rows, kind="debater", facts={"data": entries})
+    return run
+
+
+def card_of(
+    config: DebaterTrainingConfig, material: Material, fitted: Fitted, figures: Mapping[str, JsonValue]
+) -> Card:
+    """Describe the debater that was trained."""
+    rows = material.rows.rows
+    learned: Config = config.arguments if config.method == "sft" else config.pairs
+    facts: dict[str, JsonValue] = {
+        "method": config.method,
+        "start": config.start,
+        "learned from": learned.model_dump(mode="json"),
+        "adapter": config.adapter.model_dump(mode="json"),
+        "fit": config.fit.model_dump(mode="json"),
+        "seed": config.seed,
+        "protocols": dict(Counter(row.tags.get("protocol", "unknown") for row in rows)),
+        "players": dict(Counter(row.tags.get("player", "unknown") for row in rows)),
+        "assigned": dict(Counter(row.tags.get("assigned", "unknown") for row in rows)),
+        "folds": dict(material.rows.folds),
+        "rows": fitted.rows,
+        "steps": fitted.steps,
+        "measures": dict(figures),
+        "command": "accelerate launch training/finetune_debater.py --config config.yaml",
+    }
+    own, *start = cards_of(config, material.rows)
+    stories = tuple(dict.fromkeys(story for card in (own, *start) for story in card.stories))
+    return own.model_copy(update={"stories": stories, "facts": facts})
+
+
+def run_finetune(config: DebaterTrainingConfig, invocation: Invocation) -> int:
+    """Run the command; returns the exit code."""
+    process = Process.here()
+    prompts = Prompts(Path(config.prompts) if config.prompts else None)
+    prompts.check()
+    base = find_base(config.base)
+    material = read_material(config, prompts, base)
+    rows = select_rows(config, material, base)
+    config.fit.per_pass(process.world)
+    if process.main:
+        print_table(counts_table(material.rows))
+        print_table(plan_table(config, rows, process))
+    if invocation.dry_run:
+        return 0
+    if not process.main:
+        fit_debater(rows, base, config, process, Path(process.share("")))
+        return 0
+    with open_run(config, material, prompts, invocation) as run:
+        before = speak(config, material, run, prompts, config.start)
+        run.keep_models({})  # from here on what there is can be gone on with
+        process.share(str(run.path))
+        fitted = fit_debater(rows, base, config, process, run.path)
+        gc.collect()
+        return _finish(config, material, run, prompts, base, fitted=fitted, before=before)
+
+
+def _finish(
+    config: DebaterTrainingConfig,
+    material: Material,
+    run: RunFolder,
+    prompts: Prompts,
+    base: Base,
+    *,
+    fitted: Fitted,
+    before: Mapping[str, list[Said]],
+) -> int:
+    """Measure the trained debater by the way that everybody will use it, and leave tables, figures and its card."""
+    adapter = run.path / ADAPTER
+    save_card(adapter, card_of(config, material, fitted, {}))
+    after = speak(config, material, run, prompts, str(adapter))
+    figures: dict[str, Any] = {
+        name: {"before": measure_speeches(before[name]).values(), "after": measure_speeches(after[name]).values()}
+        for name in after
+    }
+    card = card_of(config, material, fitted, figures)
+    save_card(adapter, card)
+    if config.merge:
+        save_merged(base, adapter, run.path / MERGED, card)
+    speeches = [compare_speeches(before[name], after[name], title=name) for name in after]
+    tables = [counts_table(material.rows), fitted.table(), *speeches]
+    for table in tables[1:]:
+        print_table(table)
+    metrics: dict[str, Any] = {"training": fitted.values(), "measures": figures}
+    run.write_json("metrics.json", metrics)
+    report = Report(
+        title=f"A debater on {config.base}, {config.method}",
+        subtitle=f"{fitted.rows} rows, {fitted.steps} steps",
+        sections=[Section("Training", tuple(tables[:2])), *(Section(table.title, (table,)) for table in speeches)],
+    )
+    write_report(report, (), run.path)
+    log_run(
+        config.wandb,
+        run_folder=run.path,
+        command="training.finetune_debater",
+        settings=config.model_dump(mode="json"),
+        tables=[*tables, curve(run.path / METRICS)],
+        metrics=metrics,
+        recorded=[],
+        seed=config.seed,
+    )
+    sys.stdout.write(f"\nAdapter: {adapter}\nReport: {run.path / 'report.html'}\n")
+    return 0
+
+
+COMMAND = Command(
+    name="training.finetune_debater",
+    about="Train a debater on speeches that won, or on what was better of two (LoRA), and measure its quotes.",
+    config=DebaterTrainingConfig,
+    run=run_finetune,
+)
+
+if __name__ == "__main__":
+    sys.exit(COMMAND.main())
