@@ -92,19 +92,27 @@ def gap_of(recorded: Sequence[Recorded], baselines: Groups) -> Interval | None:
 
 
 def cost_table(figures: Mapping[str, Figures], seconds: float) -> Table:
-    """Calls, tokens and dollars by model, and the time of this session."""
+    """Calls, tokens and dollars by model, and the time of this session.
+
+    Tokens from caches and of hidden reasoning have columns where a server told of any.
+    """
+    told = {
+        "of them cached": {name: row.tokens.cached for name, row in figures.items()},
+        "of them hidden reasoning": {name: row.tokens.reasoning for name, row in figures.items()},
+    }
+    cached, hidden = ({title: of} if any(of.values()) else {} for title, of in told.items())
+    counts = {
+        "calls": {name: row.calls for name, row in figures.items()},
+        "replayed": {name: row.replayed for name, row in figures.items()},
+        "tokens in": {name: row.tokens.tokens_in for name, row in figures.items()},
+        **cached,
+        "tokens out": {name: row.tokens.tokens_out for name, row in figures.items()},
+        **hidden,
+    }
     rows: list[list[Cell]] = [
-        [name, row.calls, row.replayed, row.tokens.tokens_in, row.tokens.tokens_out, _dollars(row.cost)]
-        for name, row in figures.items()
+        [name, *(of[name] for of in counts.values()), _dollars(row.cost)] for name, row in figures.items()
     ]
-    columns = (
-        Column("model"),
-        Column("calls", kind="count"),
-        Column("replayed", kind="count"),
-        Column("tokens in", kind="count"),
-        Column("tokens out", kind="count"),
-        Column("cost", align="right"),
-    )
+    columns = (Column("model"), *(Column(title, kind="count") for title in counts), Column("cost", align="right"))
     return Table(
         "Cost", columns, rows, note=f"Replayed: answered from the run's store. Time of this session: {seconds:.0f} s."
     )
