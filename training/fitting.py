@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -157,7 +158,7 @@ class Base:
     Attributes:
         name: By which configurations name it.
         folder: Of its weights.
-        hub_id: What peft's configuration of an adapter calls it.
+        hub_id: What the configuration of a saved adapter calls it; see ``hub_id_of``.
         texts: Its tokenizer.
         context: Longest row, in tokens.
     """
@@ -179,7 +180,7 @@ def find_base(name: str) -> Base:
         ConfigError: It is a model of another kind.
         ModelAccessError: It cannot be had.
     """
-    from debate.models.embedded import HUB_ID, ensure_embedded
+    from debate.models.embedded import ensure_embedded
     from debate.models.local import find_folder, import_torch
 
     kind = kind_of(name)
@@ -190,14 +191,28 @@ def find_base(name: str) -> Base:
 
     path = name.removeprefix("hf/")
     folder = ensure_embedded() if kind == "embedded" else find_folder(path)
-    # A folder's path is of this machine alone.
-    hub_id = HUB_ID if kind == "embedded" else folder.resolve().name if Path(path).expanduser().exists() else path
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ModelAccessError(f"cannot read {folder / 'config.json'}: {error}; restore it from a copy") from error
     context = config.get("max_position_embeddings") or config.get("text_config", {}).get("max_position_embeddings")
-    return Base(name, folder, hub_id, Texts(folder), int(context or 1 << 30))
+    return Base(name, folder, hub_id_of(folder), Texts(folder), int(context or 1 << 30))
+
+
+def hub_id_of(folder: Path) -> str:
+    """Return what others may call a base: its hub id where it has one, else its folder's name, never its path.
+
+    Args:
+        folder: Of the weights: the embedded model's, a snapshot of the hub's cache, or another.
+    """
+    from debate.models.embedded import HUB_ID, cache_folder
+
+    if folder.parent == cache_folder():
+        return HUB_ID
+    *_, kind, snapshots, _revision = ("", "", *folder.parts)
+    if snapshots == "snapshots" and kind.startswith("models--"):
+        return kind.removeprefix("models--").replace("--", "/", 1)
+    return folder.resolve().name
 
 
 def dtype_of(fit: FitSettings) -> torch.dtype:
@@ -248,7 +263,7 @@ def lora_config(base: Base, adapter: AdapterSettings) -> Any:
         lora_dropout=adapter.dropout,
         target_modules=list(adapter.targets),
         task_type="CAUSAL_LM",
-        base_model_name_or_path=base.hub_id,
+        base_model_name_or_path=str(base.folder),  # under another name, peft asks the hub at each checkpoint
     )
 
 
@@ -275,8 +290,6 @@ def add_adapter(model: PreTrainedModel, base: Base, adapter: AdapterSettings, se
             adapted = get_peft_model(model, lora_config(base, adapter))
         except ValueError as error:
             raise ConfigError(f"adapter.targets {list(adapter.targets)} do not fit {base.name}: {error}") from error
-    for config in adapted.peft_config.values():
-        config.base_model_name_or_path = base.hub_id  # peft puts the folder there
     found: PeftModel = adapted
     return found
 
@@ -306,7 +319,7 @@ def arguments(fit: FitSettings, process: Process, folder: Path, seed: int) -> di
         "bf16": False,  # the weights have their number type, nothing is cast on the way
         "fp16": False,
         "use_cpu": fit.device == "cpu" or _on_cpu(),
-        "gradient_checkpointing": fit.gradient_checkpointing,
+        "activation_checkpointing": fit.gradient_checkpointing,
         "logging_steps": fit.log_steps,
         "logging_nan_inf_filter": False,
         "logging_first_step": True,
@@ -367,7 +380,7 @@ def cut_long(lengths: Sequence[int], fit: FitSettings, base: Base, what: str) ->
 
 
 def metrics_callback(path: Path) -> Any:
-    """Return a callback that writes a line of ``metrics.jsonl`` at each log; those of a step that is done again go.
+    """Return a callback that writes a line of ``metrics.jsonl`` at each log; those of steps that are done again go.
 
     Args:
         path: The file.
@@ -382,11 +395,39 @@ def metrics_callback(path: Path) -> Any:
             path.write_text("".join(f"{json.dumps(line)}\n" for line in kept), encoding="utf-8")
 
         def on_log(self, _args: Any, state: Any, _control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
-            if state.is_world_process_zero and logs is not None and "total_flos" not in logs:
+            if not state.is_world_process_zero or logs is None or "train_runtime" in logs:
+                return
+            done = read_metrics(path)[-1:]
+            # A training that is resumed at its end looks at the validation rows once more.
+            if "eval_loss" not in logs or not any(
+                "eval_loss" in line and line["step"] == state.global_step for line in done
+            ):
                 with path.open("a", encoding="utf-8") as file:
                     file.write(f"{json.dumps({'step': state.global_step, **logs})}\n")
 
     return Metrics()
+
+
+@contextlib.contextmanager
+def watched(trainer: Any, folder: Path) -> Iterator[None]:
+    """Have a trainer write ``metrics.jsonl``, and show where it is, while it trains.
+
+    Args:
+        trainer: One of the transformers library, or derived of it.
+        folder: Of the run.
+    """
+    from transformers import PrinterCallback
+
+    from training.shown import progress_callback
+
+    shown = progress_callback()
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(metrics_callback(folder / METRICS))
+    trainer.add_callback(shown)
+    try:
+        yield
+    finally:
+        shown.stop()
 
 
 def read_metrics(path: Path) -> list[dict[str, float]]:

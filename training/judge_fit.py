@@ -11,19 +11,17 @@ from typing import Any, NamedTuple, Protocol
 from debate.models.texts import Texts
 from debate.report import Column, Table
 from training.fitting import (
-    METRICS,
     AdapterSettings,
     Base,
     FitSettings,
     Process,
-    TrainingError,
     add_adapter,
     arguments,
     dtype_of,
     last_checkpoint,
     load_base,
-    metrics_callback,
     set_threads,
+    watched,
 )
 from training.judge_rows import JudgeReply
 from training.rows import Row
@@ -145,8 +143,8 @@ def fit_judge(reply: JudgeReply, rows: Rows, base: Base, settings: Settings, pro
     dtype = dtype_of(settings.fit)
     trainer = _letter_trainer(rows, base, settings, process, folder, dtype)
     started = time.monotonic()
-    trainer.add_callback(metrics_callback(folder / METRICS))
-    done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
+    with watched(trainer, folder):
+        done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     seconds = time.monotonic() - started
     validation = trainer.evaluate()["eval_loss"] if rows.validation else None
     accelerator = trainer.accelerator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from debate.card import Card, write_card
 from debate.errors import StoreError
 from debate.models.adapter import WEIGHTS
-from training.fitting import Base, TrainingError, load_base
+from training.fitting import Base, TrainingError, hub_id_of, load_base
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -40,16 +41,16 @@ def save_adapter(model: PeftModel, folder: Path, state: dict[str, Tensor] | None
         if not bool(weight.isfinite().all()):
             raise TrainingError(f"weight {name} of the adapter is not finite after training; lower fit.learning_rate")
     saved = {name: weight.detach().to("cpu", torch.bfloat16).contiguous() for name, weight in weights.items()}
-    config = model.peft_config["default"]
+    config = copy.deepcopy(model.peft_config["default"])
     config.inference_mode = True
+    if Path(config.base_model_name_or_path).is_dir():
+        config.base_model_name_or_path = hub_id_of(Path(config.base_model_name_or_path))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         config.save_pretrained(str(folder))
         save_file(saved, folder / WEIGHTS, metadata={"format": "pt"})
     except OSError as error:
         raise StoreError(f"cannot write the adapter into {folder}: {error.strerror or error}") from error
-    finally:
-        config.inference_mode = False
 
 
 def save_card(folder: Path, card: Card) -> None:

@@ -1,0 +1,194 @@
+"""The command that trains judges, on a tiny random model: its folder, its adapter, several processes, bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from debate.card import read_card
+from tests.commands import assert_refuses, call
+from tests.runs import ROOT, Ended, write
+from tests.tiny import save_model
+from training.finetune_judge import COMMAND
+from training.fitting import read_metrics
+
+
+def config(base: Path, **changes: Any) -> dict[str, Any]:
+    made = {"kinds": {"forged": 1.0}}
+    tree: dict[str, Any] = {
+        "base": f"hf/{base}",
+        "data": [{"debates": "dossiers:40?seed=1", "fold": "judge", "limit": 10, "made": made}],
+        "measure": {"held out": {"debates": "dossiers:40?seed=1", "fold": "validation", "limit": 4}},
+        "fit": {"dtype": "float32", "batch": 4, "log_steps": 1, "save_steps": 2},
+        "seed": 1,
+    }
+    return tree | changes
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_model(tmp_path_factory.mktemp("model"), context=2048)
+
+
+class Trained(NamedTuple):
+    folder: Path
+    config: Path
+    ended: Ended
+
+
+@pytest.fixture(scope="module")
+def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    folder = tmp_path_factory.mktemp("run")
+    held = [{"debates": "dossiers:40?seed=1", "fold": "validation", "limit": 4}]
+    path = write(folder / "config.yaml", config(base, merge=True, validation=held))
+    return Trained(folder / "out", path, call(COMMAND, "--config", path, "--output", folder / "out"))
+
+
+@pytest.mark.model
+def test_the_folder_holds_what_was_trained_and_what_came_of_it(trained: Trained, base: Path) -> None:
+    assert trained.ended.code == 0, trained.ended.err
+    lines = read_metrics(trained.folder / "metrics.jsonl")
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4, 5]
+    assert {"loss", "learning_rate", "right", "mass", "tokens"} <= set(lines[0])
+    metrics = json.loads((trained.folder / "metrics.json").read_text(encoding="utf-8"))
+    training = metrics["training"]
+    assert (training["rows"], training["seen"], training["times"], training["processes"]) == (20, 20, 20, 1)
+    assert set(metrics["measures"]["held out"]) == {"before", "after"}
+    card = read_card(trained.folder / "adapter")
+    assert card is not None
+    assert (card.kind, card.base, len(card.stories)) == ("judge", f"hf/{base}", 10)
+    assert {story.fold for story in card.stories} == {"judge"}
+    assert card.facts["measures"] == metrics["measures"]
+    assert (trained.folder / "rows" / "train.parquet").is_file()
+    origin = yaml.safe_load((trained.folder / "config.yaml").read_text(encoding="utf-8"))["provenance"]
+    assert set(origin["data"]) == {"rows"}
+    assert "held out" in trained.ended.out
+    assert "report.html" in trained.ended.out
+
+
+@pytest.mark.model
+def test_the_merged_model_judges_as_the_adapter_does(trained: Trained, base: Path) -> None:
+    import asyncio
+
+    from debate.models.base import Message
+    from debate.models.load import ModelConfig, open_model
+
+    async def ask(name: str, adapter: str | None) -> float:
+        model = open_model(ModelConfig(name=name, adapter=adapter, dtype="float32"))
+        try:
+            return (await model.choose([Message("user", "who lit the lamp A or B")], ("A", "B"))).probabilities[0]
+        finally:
+            await model.close()
+
+    beside = asyncio.run(ask(f"hf/{base}", str(trained.folder / "adapter")))
+    merged = asyncio.run(ask(f"hf/{trained.folder / 'merged'}", None))
+    assert merged == pytest.approx(beside, abs=0.01)  # the merged weights are rounded to bfloat16
+    assert read_card(trained.folder / "merged") == read_card(trained.folder / "adapter")
+
+
+@pytest.mark.model
+def test_a_finished_training_is_resumed_without_a_call_or_a_step(trained: Trained) -> None:
+    before = (trained.folder / "metrics.jsonl").read_bytes()
+    ended = call(COMMAND, "--resume", trained.folder)
+    assert ended.code == 0, ended.err
+    assert (trained.folder / "metrics.jsonl").read_bytes() == before
+    other = call(COMMAND, "--resume", trained.folder, "--fit.learning_rate", "0.5")
+    assert_refuses(COMMAND, Ended(other.code, "", other.err), "fit.learning_rate: 0.002 -> 0.5")
+
+
+@pytest.mark.model
+def test_the_adapter_is_refused_on_its_stories_and_on_another_base(trained: Trained, tmp_path: Path) -> None:
+    from debate.card import check_judge_unseen
+    from debate.errors import ConfigError, FoldError
+    from debate.models.adapter import find_adapter
+    from debate.models.load import ModelConfig
+    from debate.sources import load
+
+    adapter = str(trained.folder / "adapter")
+    base = yaml.safe_load(trained.config.read_text(encoding="utf-8"))["base"]
+    with pytest.raises(FoldError, match="was trained on 10 of these"):
+        check_judge_unseen(ModelConfig(name=base, adapter=adapter), load("dossiers:40?seed=1"))
+    other = save_model(tmp_path / "other", hidden=16)
+    with pytest.raises(ConfigError, match="was trained on"):
+        find_adapter(adapter, f"hf/{other}")
+
+
+def test_the_plan_names_rows_tokens_and_steps(base: Path, tmp_path: Path) -> None:
+    ended = call(COMMAND, "--config", write(tmp_path / "c.yaml", config(base)), "--dry-run")
+    assert ended.code == 0, ended.err
+    assert "training rows                                  20" in ended.out
+    assert "steps                                           5" in ended.out
+    assert not (tmp_path / "out").exists()
+
+
+DOSSIERS = "dossiers:40?seed=1"
+HELD_OUT = "dossiers:40?seed=3&templates=heldout"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"data": [{"debates": HELD_OUT, "fold": "test"}]}, ("fold test", "must be of fold judge")),
+        ({"data": [{"debates": DOSSIERS}]}, ("must be of fold judge",)),
+        ({"validation": [{"debates": HELD_OUT, "fold": "test"}]}, ("must be of fold validation",)),
+        ({"measure": {"same": {"debates": DOSSIERS, "fold": "judge"}}}, ("was trained on", "choose another fold")),
+        ({"fit": {"batch": 64}}, ("fewer than a batch of 64",)),
+        ({"fit": {"max_length": 100}}, ("have more than 100 tokens", "max_cut")),
+        ({"judge": "reason"}, ("no judge row is left", "no verdict")),
+    ],
+)
+def test_bad_input_gets_one_clear_line(base: Path, tmp_path: Path, changes: Any, words: tuple[str, ...]) -> None:
+    path = write(tmp_path / "c.yaml", config(base, **changes))
+    assert_refuses(COMMAND, call(COMMAND, "--config", path, "--output", tmp_path / "out"), *words)
+    assert not (tmp_path / "out").exists()
+
+
+def launch(*arguments: object, processes: int) -> subprocess.CompletedProcess[str]:
+    """Start the command as a user does, by accelerate's launcher."""
+    start = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch"]
+    start += ["--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no"]
+    start += ["--dynamo_backend", "no", *(["--multi_gpu", "--main_process_port", "0"] if processes > 1 else [])]
+    return subprocess.run(
+        [*start, str(ROOT / "training" / "finetune_judge.py"), *map(str, arguments)],
+        env=os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.e2e
+def test_two_processes_train_as_one_does(base: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "c.yaml", config(base, measure={}))
+    found = []
+    for processes in (1, 2):
+        folder = tmp_path / f"by{processes}"
+        ended = launch("--config", path, "--output", folder, processes=processes)
+        assert ended.returncode == 0, ended.stderr
+        training = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["training"]
+        assert training["processes"] == processes
+        # Every row once, in all processes together.
+        assert (training["rows"], training["seen"], training["times"]) == (20, 20, 20)
+        assert ended.stdout.count("Adapter: ") == 1
+        lines = read_metrics(folder / "metrics.jsonl")
+        found.append([line["loss"] for line in lines if "loss" in line])
+    assert len(found[0]) == 5
+    assert found[1] == pytest.approx(found[0], abs=1e-3)
+    assert found[0][0] != found[0][-1]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "accelerate").glob("*.yaml")), ids=lambda path: path.stem)
+def test_accelerate_takes_the_configurations_that_ship(path: Path) -> None:
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    loaded = load_config_from_file(str(path))
+    assert loaded.num_processes == (2 if path.stem in {"cpu2", "ddp", "fsdp"} else 1)
+    assert loaded.mixed_precision == "no"
