@@ -28,7 +28,16 @@ from debate.models.base import (
 )
 from debate.models.endpoints import Balancer, Endpoint
 from debate.models.letters import choice_probabilities, draw_choice
-from debate.models.replies import content_of, finish_of, first_tokens, is_well_formed, samples, shares, text_up_to
+from debate.models.replies import (
+    content_of,
+    finish_of,
+    first_tokens,
+    is_well_formed,
+    samples,
+    shares,
+    text_up_to,
+    usage_of,
+)
 from debate.models.served import ServedAdapter, ensure_served
 from debate.models.site import Site
 
@@ -344,13 +353,5 @@ class RemoteModel:
 
     def _usage(self, response: ChatCompletion, messages: Messages, tokens_out: int) -> Usage:
         """Read the usage; where a server reports none, estimate it, since a budget must not take it for nothing."""
-        usage = response.usage
-        if usage is None:
-            return Usage(self.count_tokens(messages), tokens_out)
-        prompt, reply = usage.prompt_tokens_details, usage.completion_tokens_details
-        return Usage(
-            usage.prompt_tokens or 0,
-            usage.completion_tokens or 0,
-            cached=(prompt.cached_tokens or 0) if prompt else 0,
-            reasoning=(reply.reasoning_tokens or 0) if reply else 0,
-        )
+        reported = usage_of(response)
+        return Usage(self.count_tokens(messages), tokens_out) if reported is None else reported

@@ -33,7 +33,7 @@ def is_well_formed(response: ChatCompletion) -> bool:
                 return False
         used = response.usage
         parts = () if used is None else (used.prompt_tokens_details, used.completion_tokens_details)
-        counts: list[object] = [] if used is None else [used.prompt_tokens, used.completion_tokens]
+        counts: list[object] = [] if used is None else [used.prompt_tokens, used.completion_tokens, used.total_tokens]
         counts += [getattr(part, name, None) for part in parts for name in ("cached_tokens", "reasoning_tokens")]
         return all(isinstance(count, int | None) for count in counts)
     except (AttributeError, TypeError):
@@ -78,6 +78,23 @@ def text_up_to(content: str | None, stops: Sequence[str]) -> str:
     """Return a reply up to the first stop text: some servers take no stops, some only four, some include them."""
     text = content or ""
     return text[: min([len(text), *(text.index(stop) for stop in stops if stop and stop in text)])]
+
+
+def usage_of(response: ChatCompletion) -> Usage | None:
+    """Return the tokens that a reply reports, None where it reports none.
+
+    Some servers leave hidden reasoning (xAI, Gemini) out of the reply's tokens, though not out of the total. What was
+    paid for is in the total.
+    """
+    used = response.usage
+    if used is None:
+        return None
+    prompt, reply = used.prompt_tokens_details, used.completion_tokens_details
+    cached = (prompt.cached_tokens or 0) if prompt else 0
+    reasoning = (reply.reasoning_tokens or 0) if reply else 0
+    tokens_in = max(used.prompt_tokens or 0, cached)
+    tokens_out = max(used.completion_tokens or 0, (used.total_tokens or 0) - tokens_in, reasoning)
+    return Usage(tokens_in, tokens_out, cached, reasoning)
 
 
 def shares(usage: Usage, n: int) -> list[Usage]:

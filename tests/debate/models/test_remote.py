@@ -20,7 +20,7 @@ from debate.models.calls import LoggedModel
 from debate.models.letters import TokenProbability, choice_probabilities
 from debate.models.limits import Budget, Meter
 from debate.models.remote import RemoteModel, known_capabilities, wire_messages
-from debate.models.replies import is_well_formed
+from debate.models.replies import is_well_formed, usage_of
 from debate.models.site import Site
 from debate.store import Store
 from tests.servers import ChatServer, chat_server_fixture, running_chat_server
@@ -492,3 +492,57 @@ def test_a_reply_of_other_types_is_no_chat_completion(wrong: dict[str, object]) 
     assert not is_well_formed(reply)
     site = Site("m", "http://localhost:1/v1", api_key="", key_variable="K", timeout_s=1, max_retries=0)
     assert not site._is_stray(reply, [{"content": "q"}])
+
+
+@pytest.mark.parametrize(
+    ("reported", "usage"),
+    [
+        # xAI's own example: reasoning comes on top of the reply's tokens.
+        (
+            {
+                "prompt_tokens": 32,
+                "completion_tokens": 9,
+                "total_tokens": 135,
+                "completion_tokens_details": {"reasoning_tokens": 94},
+            },
+            Usage(32, 103, reasoning=94),
+        ),
+        # Gemini behind a proxy that counts the visible reply alone.
+        (
+            {
+                "prompt_tokens": 21,
+                "completion_tokens": 0,
+                "total_tokens": 81,
+                "completion_tokens_details": {"reasoning_tokens": 60},
+            },
+            Usage(21, 60, reasoning=60),
+        ),
+        # OpenAI: reasoning is part of the reply's tokens.
+        (
+            {
+                "prompt_tokens": 40,
+                "completion_tokens": 90,
+                "total_tokens": 130,
+                "prompt_tokens_details": {"cached_tokens": 16},
+                "completion_tokens_details": {"reasoning_tokens": 64},
+            },
+            Usage(40, 90, cached=16, reasoning=64),
+        ),
+        # A prompt's tokens without those that came from a cache.
+        (
+            {"prompt_tokens": 4, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 16}},
+            Usage(16, 2, 16),
+        ),
+        ({"prompt_tokens": 4, "completion_tokens": 2}, Usage(4, 2)),
+        (None, None),
+    ],
+)
+def test_hidden_reasoning_counts_wherever_a_server_counts_it(
+    reported: dict[str, object] | None, usage: Usage | None
+) -> None:
+    from openai._models import construct_type
+    from openai.types.chat import ChatCompletion
+
+    reply = cast("ChatCompletion", construct_type(type_=ChatCompletion, value=GOOD | {"usage": reported}))
+    assert is_well_formed(reply)
+    assert usage_of(reply) == usage
