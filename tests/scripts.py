@@ -137,6 +137,17 @@ def counting_judge() -> ScriptedModel:
     return ScriptedModel(choose=count_reasons, name="scripted/tests.scripts:counting_judge")
 
 
+def count_said(_messages: Messages, speech: str) -> float:
+    """Reward the reasons that a speech names."""
+    return sum(map(float, re.findall(r"for (\d+) reasons", speech))) / 1000
+
+
+def reward() -> ScriptedModel:
+    """A reward model that likes many reasons."""
+    able = Capabilities().of_reward()
+    return ScriptedModel(score=count_said, capabilities=able, name="scripted/tests.scripts:reward")
+
+
 def second_rising_debater() -> ScriptedModel:
     """The same under another name, so that its calls are counted by themselves."""
     return ScriptedModel(rise, name="scripted/tests.scripts:second_rising_debater")

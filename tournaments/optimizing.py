@@ -74,11 +74,13 @@ class OptimizerConfig(Config):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        # A run's own configuration, as it is gone on with, names every key: what stands at its default says nothing.
+        given = {name for name, field in type(self).model_fields.items() if getattr(self, name) != field.default}
         foreign = {"best_of_n": ("critiques", "critic", "rounds"), "critique_refine": ("n",)}[self.kind]
-        given = [name for name in foreign if name in self.model_fields_set]
-        if given:
-            raise ValueError(f"{', '.join(given)}: not of {self.kind}; leave out, or choose the other kind")
-        if self.opponent == "hidden" and {"replies", "case"} & self.model_fields_set:
+        if given & set(foreign):
+            named = ", ".join(name for name in foreign if name in given)
+            raise ValueError(f"{named}: not of {self.kind}; leave out, or choose the other kind")
+        if self.opponent == "hidden" and {"replies", "case"} & given:
             raise ValueError("replies and case are for opponent: sampled; set it, or leave them out")
         rewards = self.preference is not None and self.preference.kind == REWARD
         if rewards and (self.opponent == "sampled" or self.orders == "single"):

@@ -133,7 +133,7 @@ def test_a_row_is_what_an_optimizer_will_show_the_reward_model(root: Path) -> No
         worse, better = (read_speech(one.view, each.argument, PROMPTS) for each in one.turn.candidates)
         assert (row.prompt, row.chosen, row.rejected) == (better.prompt, better.completion, worse.completion)
         assert row.margin == 2.5
-        assert one.item.debate.transcript.question.story not in row.prompt[-1].content
+        assert (one.item.debate.transcript.question.story or "") not in row.prompt[-1].content
 
 
 def test_what_is_left_out_is_counted() -> None:
@@ -198,7 +198,7 @@ def test_the_saved_model_gives_the_rewards_of_the_fitted_one(root: Path, tmp_pat
     """Of the same weights in memory, padded in batches as TRL pads them, and loaded back, packed or alone."""
     import torch
 
-    from training.reward_trainer import Pairs, PlacedPairs, Settings, make_trainer, save_reward, set_padding, tokenize
+    from training.reward_trainer import Pairs, PlacedPairs, Settings, make_trainer, save_reward, tokenize
 
     rows = pairs(root, "judge")[:12]
     ragged = [dataclasses.replace(row, rejected=" ".join(["lamp"] * (3 * at + 1))) for at, row in enumerate(rows)]
@@ -208,9 +208,11 @@ def test_the_saved_model_gives_the_rewards_of_the_fitted_one(root: Path, tmp_pat
     trainer = make_trainer(Pairs(ragged, ()), base, settings, Process(1, 0), tmp_path)
     trainer.train()
     data = tokenize(ragged, base.texts)
-    padding = set_padding(trainer.processing_class, [data])
-    batch = PlacedPairs(pad_token_id=padding)(list(data))
-    model: Any = trainer.model.eval()
+    collator = trainer.data_collator
+    assert isinstance(collator, PlacedPairs)
+    batch = collator(list(data))
+    model: Any = trainer.model
+    model.eval()
     with torch.inference_mode():
         padded = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits[:, 0].tolist()
     save_reward(model, base, tmp_path / "adapter")
