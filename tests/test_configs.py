@@ -18,6 +18,7 @@ from tournaments.config import CompareConfig, FieldConfig
 from tournaments.consultancy import COMMAND as CONSULTANCY
 from tournaments.rejudge import COMMAND as REJUDGE
 from tournaments.swiss import COMMAND as SWISS
+from training.finetune_judge import COMMAND as FINETUNE_JUDGE
 from training.rows_command import COMMAND as ROWS
 
 COMMANDS: dict[str, Command[Any]] = {
@@ -27,8 +28,10 @@ COMMANDS: dict[str, Command[Any]] = {
     "rejudge": REJUDGE,
     "compare_optimizers": COMPARE,
     "rows": ROWS,
+    "finetune_judge": FINETUNE_JUDGE,
 }
-FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file())
+# Those of accelerate's launcher are not ours to parse.
+FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file() and path.parent.name != "accelerate")
 
 
 def name(path: Path) -> str:
@@ -44,7 +47,7 @@ def test_every_file_is_a_configuration_of_the_command_of_its_folder(path: Path) 
 def test_the_configurations_that_the_documentation_names_are_there() -> None:
     named = {f"swiss/{stem}.yaml" for stem in ("smoke", "openai", "quality", "paper")}
     named |= {f"{command}/openai.yaml" for command in ("run", "consultancy")}
-    named |= {"compare_optimizers/smoke.yaml"}
+    named |= {"compare_optimizers/smoke.yaml", "finetune_judge/smollm2.yaml", "finetune_judge/question_only.yaml"}
     assert named <= {name(path) for path in FILES}
 
 
