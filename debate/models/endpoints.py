@@ -22,6 +22,7 @@ LONGEST_WAIT_S = 120.0
 
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 8.0
+_LONGEST_LIMIT_S = 30.0
 _LONGEST_OUTAGE_S = 15.0
 _LONGEST_DOUBT_S = 1.0  # while the prompts may be to blame
 # A server is taken out when so many different requests in a row failed there, and given up after so many: of a few, the
@@ -189,8 +190,8 @@ class Balancer:
 
     A request goes to a server that is in and has room: to the one that the beginning of its prompt prefers (rendezvous
     hashing), so that prompts about one story find it in a server's prefix cache, unless others are clearly less busy.
-    After a failure it goes elsewhere if there is an elsewhere, and else waits; the wait is what the server asks for, or
-    doubles from half a second to eight. A request that waits holds no place.
+    After a failure it goes elsewhere if there is an elsewhere, and else waits, as the server asks or as ``backoff``
+    says. A request that waits holds no place.
 
     Args:
         endpoints: The servers, at least one.
@@ -326,7 +327,7 @@ class Balancer:
         """Leave a server alone that asks for it; return for how long one request alone should wait, in seconds."""
         if setback.kind in {"refused", "stray"}:
             return 0.0  # the whole server is out, or another connection will do
-        delay = setback.wait_s or _delay(retries - 1, _LONGEST_DELAY_S)
+        delay = setback.wait_s or backoff(setback.kind, retries - 1)
         if setback.kind != "limited" and setback.wait_s is None:
             return delay
         # Limits are for a model, so others of this server are not kept waiting.
@@ -403,6 +404,22 @@ def _hash(key: bytes, url: bytes) -> bytes:
     return hashlib.blake2b(url, digest_size=8, key=key).digest()
 
 
-def _delay(failures: int, longest: float) -> float:
-    """Double the delay with each failure; a quarter of it is drawn, so that not all come back at once."""
-    return float(min(_FIRST_DELAY_S * 2 ** min(failures, 30), longest)) * random.uniform(0.75, 1)
+def backoff(kind: Kind, failures: int) -> float:
+    """Say how long a request waits that failed, where the server does not say.
+
+    Args:
+        kind: How it failed; see ``Setback``.
+        failures: How often it had failed before.
+
+    Returns:
+        Seconds: half a second, one, two, up to eight. After a limit, which is often one by the minute, three times as
+        long each time and up to thirty, so that with six retries the minute is over before the tries are.
+    """
+    if kind == "limited":
+        return _delay(failures, _LONGEST_LIMIT_S, 3)
+    return _delay(failures, _LONGEST_DELAY_S)
+
+
+def _delay(failures: int, longest: float, factor: int = 2) -> float:
+    """Prolong the delay with each failure; a quarter of it is drawn, so that not all come back at once."""
+    return float(min(_FIRST_DELAY_S * factor ** min(failures, 30), longest)) * random.uniform(0.75, 1)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
 _OVERLOADED = {502, 503, 504, 529}  # by itself, or in the words of what stands before it
 _REMEMBERED = 4096
-_PASSING = {408, 409, 429}
+_PASSING = {402, 408, 409, 429}
+_LIMITS = {402, 429}
+_SPENT = {"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"}
 
 
 class Site:
@@ -210,7 +212,7 @@ class Site:
         word = headers.get("x-should-retry")
         if word == "false" or (word != "true" and code < 500 and code not in _PASSING):
             return explained
-        kind: Kind = "limited" if code == 429 else "overloaded" if code in _OVERLOADED else "broken"
+        kind: Kind = "limited" if code in _LIMITS else "overloaded" if code in _OVERLOADED else "broken"
         return Setback(kind, explained, retry_after(headers))
 
     def _explain_status(self, response: Response) -> DissoiError:
@@ -225,7 +227,9 @@ class Site:
             return ModelAccessError(f"{self.who}: the key in {key} may not use this model (403): {detail}")
         if status == 404:
             return ModelAccessError(f"{self.who}: no such model or address (404); check both: {detail}")
-        if status == 429 and "insufficient_quota" in (code, fault.get("type")):
+        # Some servers (DeepSeek, OpenRouter) want payment by 402; where one says when to come back, it is but a limit.
+        unpaid = status == 402 and retry_after(response.headers) is None
+        if unpaid or not _SPENT.isdisjoint(str(fault.get(name)) for name in ("code", "type")):
             return ModelAccessError(
                 f"{self.who}: the quota of the key in {key} is spent; add credit and resume the run"
             )

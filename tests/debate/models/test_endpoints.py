@@ -11,7 +11,8 @@ import pytest
 
 from debate.errors import ModelAccessError, ModelError
 from debate.models.base import Message
-from debate.models.endpoints import Balancer, Endpoint, Kind, Setback
+from debate.models.endpoints import Balancer, Endpoint, Kind, Setback, backoff
+from debate.models.load import ModelConfig
 from debate.models.site import retry_after
 
 Send = Callable[[Endpoint], Awaitable[str]]
@@ -250,6 +251,15 @@ async def test_nobody_waits_for_hours() -> None:
         with pytest.raises(ModelAccessError, match="it was limited; it asks to wait for 7200 s; resume"):
             await balancer.ask(prompt("a"), servers.send)
     assert len(servers.asked) == 1
+
+
+def test_a_limit_by_the_minute_is_outlasted_though_the_server_does_not_say_when() -> None:
+    retries = ModelConfig(name="openai/m").max_retries
+    for _ in range(100):
+        assert sum(backoff("limited", failures) for failures in range(retries)) >= 60
+    # A first limit, and whatever else passes, holds up nobody for long.
+    assert max(backoff("limited", 0) for _ in range(100)) <= 0.5
+    assert max(backoff("broken", failures) for failures in range(100)) <= 8
 
 
 async def test_concurrency_is_halved_once_for_what_was_in_flight_and_grows_back() -> None:

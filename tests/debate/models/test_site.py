@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from debate.errors import ModelAccessError, ModelError
-from debate.models.connections import _POOLS
+from debate.models.connections import _POOLS, Response
 from debate.models.endpoints import Setback
 from debate.models.site import Site
 
@@ -218,11 +218,32 @@ async def test_what_is_no_address_is_named(url: str) -> None:
 def test_errors_that_a_server_words_differently_are_told_apart() -> None:
     quota: Mapping[str, object] = {"type": "insufficient_quota", "message": "spent"}
     site = site_at("http://h/v1")
-    from debate.models.connections import Response
-
     body = json.dumps({"error": quota}).encode()
     assert isinstance(site._read_status(Response(429, {}, body)), ModelAccessError)
     limited = site._read_status(Response(429, {"retry-after": "3"}, b"slow down"))
     assert isinstance(limited, Setback)
     assert (limited.kind, limited.wait_s) == ("limited", 3)
     assert isinstance(site._read_status(Response(500, {"x-should-retry": "false"}, b"")), ModelError)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (402, "invalid_request_error"),  # DeepSeek's
+        (402, 402),  # OpenRouter's
+        (429, "insufficient_quota"),
+        (429, "billing_not_active"),
+        (400, "billing_hard_limit_reached"),
+    ],
+)
+def test_what_only_money_mends_stops_the_run(status: int, code: object) -> None:
+    body = json.dumps({"error": {"message": "no money", "code": code}}).encode()
+    error = site_at("http://h/v1")._read_status(Response(status, {}, body))
+    assert isinstance(error, ModelAccessError)
+    assert "add credit and resume the run" in str(error)
+
+
+def test_payment_that_is_wanted_for_a_while_only_is_a_limit() -> None:
+    limited = site_at("http://h/v1")._read_status(Response(402, {"retry-after": "3"}, b"{}"))
+    assert isinstance(limited, Setback)
+    assert (limited.kind, limited.wait_s) == ("limited", 3)
