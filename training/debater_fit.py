@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from pydantic import Field
 
 from debate.config import Config
-from debate.errors import SourceError
+from debate.errors import ConfigError, SourceError
 from debate.models.base import Message
 from debate.models.texts import Texts, without_system
 from training.fitting import (
@@ -24,7 +24,7 @@ from training.fitting import (
     last_checkpoint,
     load_base,
     set_threads,
-    watch,
+    watched,
 )
 from training.judge_fit import Fitted
 from training.rows import PairRow, Row, to_dataset
@@ -135,8 +135,15 @@ def load_start(base: Base, settings: Settings, dtype: Any, attention: str) -> Pe
     from debate.models.adapter import find_adapter
 
     folder = find_adapter(settings.start, base.name)
-    loaded: PeftModel = PeftModel.from_pretrained(load_base(base, dtype, attention), str(folder), is_trainable=True)
-    loaded.peft_config["default"].base_model_name_or_path = base.hub_id
+    model = load_base(base, dtype, attention)
+    try:
+        loaded: PeftModel = PeftModel.from_pretrained(model, str(folder), is_trainable=True)
+    except (RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            f"start: the adapter in {folder} does not fit {base.name}: {reason}; name its base"
+        ) from error
+    loaded.peft_config["default"].base_model_name_or_path = str(base.folder)
     return loaded
 
 
@@ -159,10 +166,10 @@ def fit_debater(rows: RowsToFit, base: Base, settings: Settings, process: Proces
     set_threads()
     dtype = dtype_of(settings.fit)
     trainer = make_trainer(rows, base, settings, process, folder, dtype=dtype)
-    watch(trainer, folder)
-    started = time.monotonic()
     checkpoint = last_checkpoint(folder)
-    done = trainer.train(resume_from_checkpoint=checkpoint)
+    started = time.monotonic()
+    with watched(trainer, folder):
+        done = trainer.train(resume_from_checkpoint=checkpoint)
     seconds = time.monotonic() - started
     validation = trainer.evaluate()["eval_loss"] if rows.validation else None
     accelerator = trainer.accelerator
@@ -210,8 +217,9 @@ def make_trainer(rows: RowsToFit, base: Base, settings: Settings, process: Proce
     attention.register()
     disable_progress_bars()
     common = arguments(settings.fit, process, folder, settings.seed)
-    # Rows that are too long were left out before: nothing is ever cut off.
+    # Rows that are too long were left out before: nothing is ever cut off. Whatever TRL's defaults are, we decide.
     common["max_length"] = max(length.all for length in rows.lengths)
+    common["gradient_checkpointing"] = settings.fit.gradient_checkpointing
     parts: dict[str, Any] = {
         "model": load_start(base, settings, dtype, attention.IMPLEMENTATION),
         "processing_class": AutoTokenizer.from_pretrained(str(base.folder), local_files_only=True),
