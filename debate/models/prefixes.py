@@ -51,13 +51,15 @@ def sort_key(tokens: Tokens) -> bytes:
 
 
 def in_groups(sequences: Sequence[Tokens]) -> list[int]:
-    """Order rows so that those that share a beginning are neighbours, groups by their first row.
+    """Order rows so that those that share a beginning are neighbours, groups by their oldest row, which comes first.
+
+    Whoever takes rows from the front so takes the oldest each time: none waits for ever while newer ones come.
 
     Args:
         sequences: Token ids of each row, the oldest row first.
 
     Returns:
-        Indices of all rows; the first one is in the first group.
+        Indices of all rows; 0 is the first.
     """
     groups: list[list[int]] = []
     before: Tokens = np.empty(0, np.int64)
@@ -67,7 +69,13 @@ def in_groups(sequences: Sequence[Tokens]) -> list[int]:
         else:
             groups.append([row])
         before = sequences[row]
-    return [row for group in sorted(groups, key=min) for row in group]
+    # A sorted group begins at any of its rows as well as at its first, and goes round.
+    return [
+        row
+        for group in sorted(groups, key=min)
+        for at in [group.index(min(group))]
+        for row in (*group[at:], *group[:at])
+    ]
 
 
 class Known(NamedTuple):

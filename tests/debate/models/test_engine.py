@@ -270,6 +270,31 @@ async def test_short_answers_do_not_wait_for_long_ones(folder: Path) -> None:
         await long
 
 
+def test_the_oldest_row_is_in_the_next_pass_however_many_sort_before_it(folder: Path) -> None:
+    import torch
+
+    from debate.models.engine import Engine
+    from debate.models.runner import Row, Runner
+    from debate.models.texts import Texts
+
+    def row(end: int) -> Row:
+        tokens = np.array([3] * 40 + [end] * 60, np.int64)  # all begin alike, so they are one group
+        return Row(tokens, 1, keep=False, done=lambda _logits, _kv: None, failed=lambda _error: None)
+
+    runner = Runner(folder, torch.float32, torch.device("cpu"), 1 << 20)
+    engine = Engine(runner, Texts(folder), max_batch=8, max_bytes=1 << 20, threads=1)
+    try:
+        oldest = row(9)
+        engine._pass_tokens = 128
+        engine._rows = [oldest, *(row(5) for _ in range(5)), *(row(end) for end in (4, 6, 7, 8))]
+        first = engine._choose_pass()
+        assert any(one is oldest for one in first)
+        assert len(first) < 10
+    finally:
+        engine._rows = []
+        engine.close()
+
+
 def test_stored_beginnings_keep_within_their_room(folder: Path) -> None:
     import torch
 

@@ -359,9 +359,9 @@ def test_an_adapter_of_embeddings_or_with_another_head_is_refused(folders: Path,
 async def test_an_adapter_that_cannot_be_put_beside_the_model_fails_its_own_requests(folders: Path) -> None:
     import torch
 
-    from debate.models.requests import Answer, ChooseRequest
     from debate.models.local import LocalModel
     from debate.models.lora import Lora
+    from debate.models.requests import Answer, ChooseRequest
 
     model = open_model(config(folders, None))
     assert isinstance(model, LocalModel)
