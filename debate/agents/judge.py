@@ -297,6 +297,12 @@ class JudgeConfig(Config):
             raise ValueError(f"options are for a judge of your own; {self.kind} has none")
         if self.model is None and not is_extension(self.kind):
             raise ValueError(f"a {self.kind} judge needs a model, such as embedded/smollm2-135m")
+        if self.kind == "vote" and self.votes > 1 and self.temperature == 0:
+            # Some servers (vLLM) refuse several samples at temperature 0.
+            raise ValueError(
+                f"{self.votes} votes at temperature 0 are as many times the same vote; set temperature, "
+                "or kind to reason"
+            )
         return self
 
     @field_validator("name")

@@ -286,3 +286,11 @@ def test_names_of_people_who_judged_published_debates_are_refused(name: str) -> 
     with pytest.raises(ConfigError, match="is kept for people"):
         check_judge_name(name)
     assert JudgeConfig(name=f"{name}, no", model=ModelConfig(name="embedded/smollm2-135m")).label == f"{name}, no"
+
+
+def test_votes_at_temperature_0_are_refused() -> None:
+    votes = {"model": "openai/m", "kind": "vote", "temperature": 0}
+    with pytest.raises(ValueError, match="5 votes at temperature 0 are as many times the same vote"):
+        JudgeConfig.model_validate(votes)
+    assert JudgeConfig.model_validate({**votes, "votes": 1}).temperature == 0
+    assert JudgeConfig.model_validate({**votes, "kind": "reason"}).temperature == 0
