@@ -18,7 +18,9 @@ from tournaments.config import CompareConfig, FieldConfig
 from tournaments.consultancy import COMMAND as CONSULTANCY
 from tournaments.rejudge import COMMAND as REJUDGE
 from tournaments.swiss import COMMAND as SWISS
+from training.finetune_debater import COMMAND as FINETUNE_DEBATER
 from training.finetune_judge import COMMAND as FINETUNE_JUDGE
+from training.finetune_preference import COMMAND as FINETUNE_PREFERENCE
 from training.rows_command import COMMAND as ROWS
 
 COMMANDS: dict[str, Command[Any]] = {
@@ -28,7 +30,9 @@ COMMANDS: dict[str, Command[Any]] = {
     "rejudge": REJUDGE,
     "compare_optimizers": COMPARE,
     "rows": ROWS,
+    "finetune_debater": FINETUNE_DEBATER,
     "finetune_judge": FINETUNE_JUDGE,
+    "finetune_preference": FINETUNE_PREFERENCE,
 }
 # Those of accelerate's launcher are not ours to parse.
 FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file() and path.parent.name != "accelerate")

@@ -361,14 +361,14 @@ def test_the_embedded_model_learns_that_verified_quotes_convince(tmp_path: Path)
         "The story says <quote>{quote}</quote>, which proves it.",
         "The story says <quote>it was so in the end</quote>, which proves it.",
     )
-    questions = [one for one in QUESTIONS if one.fold == "judge"][:16]
-    questions += [one for one in QUESTIONS if one.fold == "validation"][:8]
+    questions = [one for one in QUESTIONS if one.fold == "judge"][:12]
+    questions += [one for one in QUESTIONS if one.fold == "validation"][:5]
     source = held(tmp_path / "run", questions, better, worse)
     config = {
         "base": NAME,
         "data": [{"debates": source, "fold": "judge"}],
         "validation": [{"debates": source, "fold": "validation"}],
-        "fit": {"batch": 4, "learning_rate": 0.002},
+        "fit": {"batch": 4, "learning_rate": 0.004},
     }
     write(tmp_path / "c.yaml", config)
     command = [sys.executable, "training/finetune_preference.py", "--config", str(tmp_path / "c.yaml")]
