@@ -53,6 +53,7 @@ class ArgumentConfig(Config):
         0.0, ge=0, lt=0.5, description="by how much the judge's probability of the own answer exceeds 1/2 at the least"
     )
     players: tuple[str, ...] = Field((), description="only of players of these names; * stands for any part of one")
+    min_quotes: int = Field(1, ge=0, description="fewest verified quotes")
     min_words: int = Field(70, ge=1, description="fewest words, and what the prompt asks for")
     max_words: int = Field(150, ge=1, description="most words, and what the prompt asks for")
     verified: bool = Field(default=True, description="only speeches all of whose quotes the story holds")
@@ -272,7 +273,7 @@ def flaw_of(spoken: Spoken, config: ArgumentConfig) -> str | None:
         "another player": not by_one_of(debate.players[spoken.answer], config.players),
         "marked as flawed": bool(turn.flaws),
         "outside the word limits": not config.min_words <= argument.words <= config.max_words,
-        "no verified quote": not texts,
+        "too few verified quotes": len(texts) < config.min_quotes,
         "an unverified quote": config.verified and len(texts) < len(argument.quotes),
         "a quote given twice": len(set(texts)) < len(texts) or bool(given & set(texts)),
         "copied from the story": copied_share(argument, story) > config.max_copied,

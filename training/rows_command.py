@@ -19,6 +19,8 @@ from debate.provenance import provenance
 from debate.question import Fold
 from debate.report import Column, Table, print_table
 from debate.run_folder import CONFIG, default_path, write_whole
+from training.argument_rows import ArgumentConfig, argument_row_set
+from training.candidate_pairs import PairConfig, pair_row_set
 from training.gather import DataConfig, Gathered, gather_all
 from training.judge_rows import JudgeReply, judge_row_set
 from training.rows import AnyRows, Format, PairRow, Row, check_fold, check_new, write_rows
@@ -28,12 +30,16 @@ class RowsConfig(Config):
     """Which rows."""
 
     kind: Annotated[str, AfterValidator(lambda kind: check_kind(kind, KINDS))] = Field(
-        "judge", description="what the rows train: judge"
+        "judge",
+        description="what the rows train: judge; argument: a debater, on speeches that won; pair: a debater, on the best "
+        "against the worst candidate of a turn",
     )
     data: tuple[DataConfig, ...] = Field(min_length=1, description="the debates")
     judge: JudgeReply = Field(
         "letter", description="letter: a judge's reply is the right letter; reason: recorded reasoning that ended right"
     )
+    arguments: ArgumentConfig = Field(ArgumentConfig(), description="which speeches a debater learns from")
+    pairs: PairConfig = Field(PairConfig(), description="which candidates a debater learns from")
     prompts: str | None = Field(None, description="folder of prompt templates of your own")
     format: Format = Field(
         "datasets",
@@ -52,6 +58,10 @@ class Kind(NamedTuple):
 #: One entry a kind: whoever adds one adds the keys that it needs to ``RowsConfig``.
 KINDS: Mapping[str, Kind] = {
     "judge": Kind(lambda config, gathered, prompts: judge_row_set(gathered, prompts, config.judge), "judge"),
+    "argument": Kind(
+        lambda config, gathered, prompts: argument_row_set(gathered, config.arguments, prompts), "debater"
+    ),
+    "pair": Kind(lambda config, gathered, prompts: pair_row_set(gathered, config.pairs, prompts), "debater"),
 }
 
 

@@ -164,7 +164,7 @@ def test_the_judge_must_be_known() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("It was Ana, of course.", "no verified quote"),
+        ("It was Ana, of course.", "too few verified quotes"),
         (good("Ana", ANA) + " <quote>Ana never slept at all that night</quote>", "an unverified quote"),
         (good("Ana", ANA) + f" I say again <quote>{ANA}</quote>.", "a quote given twice"),
         (good("Ana", ANA) + " word" * 99, "outside the word limits"),
