@@ -23,6 +23,7 @@ from training.argument_rows import ArgumentConfig, argument_row_set
 from training.candidate_pairs import PairConfig, pair_row_set
 from training.gather import DataConfig, Gathered, gather_all
 from training.judge_rows import JudgeReply, judge_row_set
+from training.reward_rows import reward_row_set
 from training.rows import AnyRows, Format, PairRow, Row, check_fold, check_new, write_rows
 
 
@@ -31,15 +32,15 @@ class RowsConfig(Config):
 
     kind: Annotated[str, AfterValidator(lambda kind: check_kind(kind, KINDS))] = Field(
         "judge",
-        description="what the rows train: judge; argument: a debater, on speeches that won; pair: a debater, on the best "
-        "against the worst candidate of a turn",
+        description="what the rows train: judge; argument: a debater, on speeches that won; pair: a debater, on the "
+        "best against the worst candidate of a turn; preference: a reward model, on the same",
     )
     data: tuple[DataConfig, ...] = Field(min_length=1, description="the debates")
     judge: JudgeReply = Field(
         "letter", description="letter: a judge's reply is the right letter; reason: recorded reasoning that ended right"
     )
     arguments: ArgumentConfig = Field(ArgumentConfig(), description="which speeches a debater learns from")
-    pairs: PairConfig = Field(PairConfig(), description="which candidates a debater learns from")
+    pairs: PairConfig = Field(PairConfig(), description="which candidates a debater or a reward model learns from")
     prompts: str | None = Field(None, description="folder of prompt templates of your own")
     format: Format = Field(
         "datasets",
@@ -62,6 +63,7 @@ KINDS: Mapping[str, Kind] = {
         lambda config, gathered, prompts: argument_row_set(gathered, config.arguments, prompts), "debater"
     ),
     "pair": Kind(lambda config, gathered, prompts: pair_row_set(gathered, config.pairs, prompts), "debater"),
+    "preference": Kind(lambda config, gathered, prompts: reward_row_set(gathered, config.pairs, prompts), "judge"),
 }
 
 

@@ -40,7 +40,8 @@ from training.fitting import AdapterSettings, FitSettings, Process, find_base, r
 from training.gather import DataConfig, Gathered, gather
 from training.reward_measures import ask_rewards, baseline_measures, measure_pairs
 from training.reward_rows import reward_row_set
-from training.rows import PairRow
+from training.rows import PairRow, read_rows
+from training.rows_command import COMMAND as ROWS
 
 PROMPTS = Prompts()
 QUESTIONS = [question for question in load("dossiers:60?seed=1") if question.fold in {"judge", "validation"}]
@@ -352,6 +353,44 @@ def test_figures_against_closed_forms() -> None:
     baselines = baseline_measures(rows)
     assert baselines["longer"].accuracy.value == (1 + 0 + 0.5 + 0.5) / 4
     assert baselines["more verified quotes"].accuracy.value == (0.5 + 0.5 + 1 + 0.5) / 4
+
+
+def test_rows_are_written_by_their_own_command_too(root: Path, tmp_path: Path) -> None:
+    data = [{"debates": f"run:{root / 'run'}", "fold": "judge"}]
+    config = write(tmp_path / "c.yaml", {"kind": "preference", "data": data, "show": 0})
+    ended = call(ROWS, "--config", config, "--output", tmp_path / "rows")
+    assert ended.code == 0, ended.err
+    assert read_rows(tmp_path / "rows").rows == pairs(root, "judge")
+
+
+@pytest.mark.e2e
+def test_two_processes_train_as_one_does(root: Path, tmp_path: Path) -> None:
+    fit = {"batch": 6, "learning_rate": 0.003, "dtype": "float32", "log_steps": 1}
+    config = write(tmp_path / "c.yaml", tree(root, fit=fit, validation=[]))
+    rows = len(pairs(root, "judge"))
+    assert rows % 6 == 0
+    losses = []
+    for processes in (1, 2):
+        start = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--num_machines", "1"]
+        start += ["--num_processes", str(processes), "--mixed_precision", "no", "--dynamo_backend", "no"]
+        start += ["--multi_gpu", "--main_process_port", "0"] if processes > 1 else []
+        folder = tmp_path / f"by{processes}"
+        ended = subprocess.run(
+            [*start, "training/finetune_preference.py", "--config", str(config), "--output", str(folder)],
+            env=os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        training = json.loads((folder / "metrics.json").read_text())["training"]
+        assert training["processes"] == processes
+        assert training["rows"] == training["seen"] == training["times"] == rows
+        losses.append([line["loss"] for line in read_metrics(folder / "metrics.jsonl") if "loss" in line])
+    assert len(losses[0]) == rows // 6
+    assert losses[1] == pytest.approx(losses[0], abs=1e-3)
+    assert losses[0][0] != losses[0][-1]
 
 
 @pytest.mark.model
