@@ -69,6 +69,8 @@ class Settings(Protocol):
     @property
     def dpo(self) -> PreferenceSettings: ...  # noqa: D102
     @property
+    def packed(self) -> bool | None: ...  # noqa: D102
+    @property
     def seed(self) -> int: ...  # noqa: D102
 
 
@@ -195,7 +197,7 @@ def fit_debater(rows: RowsToFit, base: Base, settings: Settings, process: Proces
 
 
 def make_trainer(rows: RowsToFit, base: Base, settings: Settings, process: Process, folder: Path, *, dtype: Any) -> Any:
-    """Make TRL's trainer of the method, on a model that packs what it is asked.
+    """Make TRL's trainer of the method; where it shall be, on a model that packs what it is asked.
 
     Args:
         rows: The rows.
@@ -214,14 +216,16 @@ def make_trainer(rows: RowsToFit, base: Base, settings: Settings, process: Proce
     from training.packed_forward import add_packed_forward
     from training.speech_trainers import PairTrainer, SpeechTrainer
 
-    attention.register()
     disable_progress_bars()
     common = arguments(settings.fit, process, folder, settings.seed)
+    packed = common["use_cpu"] if settings.packed is None else settings.packed
+    if packed:
+        attention.register()
     # Rows that are too long were left out before: nothing is ever cut off. Whatever TRL's defaults are, we decide.
     common["max_length"] = max(length.all for length in rows.lengths)
     common["gradient_checkpointing"] = settings.fit.gradient_checkpointing
     parts: dict[str, Any] = {
-        "model": load_start(base, settings, dtype, attention.IMPLEMENTATION),
+        "model": load_start(base, settings, dtype, attention.IMPLEMENTATION if packed else "sdpa"),
         "processing_class": AutoTokenizer.from_pretrained(str(base.folder), local_files_only=True),
         "train_dataset": _dataset(rows.train, base.texts),
         "eval_dataset": _dataset(rows.validation, base.texts) if rows.validation else None,
@@ -233,7 +237,8 @@ def make_trainer(rows: RowsToFit, base: Base, settings: Settings, process: Proce
         kinds = [dpo.loss, *(["sft"] if dpo.sft_weight else [])]
         weights = [1.0, *([dpo.sft_weight] if dpo.sft_weight else [])]
         trainer = PairTrainer(args=DPOConfig(**common, beta=dpo.beta, loss_type=kinds, loss_weights=weights), **parts)
-    add_packed_forward(trainer.accelerator.unwrap_model(trainer.model).get_base_model())
+    if packed:
+        add_packed_forward(trainer.accelerator.unwrap_model(trainer.model).get_base_model())
     return trainer
 
 

@@ -69,6 +69,12 @@ class DebaterTrainingConfig(Config):
     )
     adapter: AdapterSettings = Field(AdapterSettings(), description="what is trained, unless it starts from an adapter")
     fit: FitSettings = Field(FitSettings(), description="how")
+    packed: bool | None = Field(
+        None,
+        description="compute what rows share once, and nothing for padding: two to three times as fast on a CPU; none: "
+        "on a CPU. Its attention keeps all scores, so of long stories on a GPU TRL's own way needs less memory",
+        json_schema_extra=NOT_IN_DIGEST,
+    )
     dpo: PreferenceSettings = Field(PreferenceSettings(), description="how dpo weighs what is better")
     seed: int = Field(
         0, ge=0, description="of the adapter's first weights, of the order of rows and of measured speeches"

@@ -133,8 +133,8 @@ def test_what_rows_share_is_computed_once(base: Base) -> None:
     assert len(places.packed) == int((batch["labels"] >= 0).sum())
 
 
-@pytest.mark.parametrize("method", ["sft", "dpo"])
-def test_the_losses_are_those_of_plain_trl(base: Base, tmp_path: Path, method: str) -> None:
+@pytest.mark.parametrize(("method", "packed"), [("sft", True), ("dpo", True), ("sft", False)])
+def test_the_losses_are_those_of_plain_trl(base: Base, tmp_path: Path, method: str, *, packed: bool) -> None:
     """The same rows, adapter and order by TRL's own trainer, attention and padding give the same losses."""
     import torch
     from transformers import AutoTokenizer
@@ -147,7 +147,7 @@ def test_the_losses_are_those_of_plain_trl(base: Base, tmp_path: Path, method: s
     from training.rows import to_dataset
 
     start = save_adapter(base.folder, tmp_path / "start") if method == "dpo" else None
-    config = settings(method, start, batch=8, epochs=3)
+    config = settings(method, start, batch=8, epochs=3).model_copy(update={"packed": packed})
     rows = rows_of(8, pairs=method == "dpo")
     fit(rows, base, config, tmp_path / "ours")
     common = {**arguments(config.fit, Process(1, 0), tmp_path / "theirs", 0), "max_length": 128}
