@@ -165,16 +165,21 @@ class Packed:
         outputs = []
         for bucket in self.buckets:
             kv_heads, blocks, share, q = bucket.queries.shape
-            own = queries.index_select(0, bucket.queries.flatten()).view(kv_heads, blocks, share * q, dim)
+            own = _take(queries, bucket.queries.flatten()).view(kv_heads, blocks, share * q, dim)
             where = bucket.keys.flatten()
-            seen = keys.index_select(0, where).view(kv_heads, blocks, -1, dim)
+            seen = _take(keys, where).view(kv_heads, blocks, -1, dim)
             scores = torch.matmul(own, seen.transpose(-1, -2))
             scores.view(kv_heads, blocks, share, q, -1).add_(bucket.unseen[:, None])
             weights = torch.softmax(scores, -1)
-            met = values.index_select(0, where).view(kv_heads, blocks, -1, dim)
+            met = _take(values, where).view(kv_heads, blocks, -1, dim)
             outputs.append(torch.matmul(weights, met).view(-1, dim))
         output = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
-        return output.index_select(0, self.place).view(tokens, heads, dim)
+        return _take(output, self.place).view(tokens, heads, dim)
+
+
+def _take(rows: Tensor, where: Tensor) -> Tensor:
+    """Take rows of a matrix; `index_select` does the same, but in training adds gradients row by row, in 4 x the time."""
+    return torch.nn.functional.embedding(where, rows)
 
 
 def _bucket(blocks: Sequence[Block], before: int, heads: int, shape: KVShape) -> tuple[Bucket, Tensor, Tensor]:
