@@ -178,7 +178,7 @@ class Packed:
 
 
 def _take(rows: Tensor, where: Tensor) -> Tensor:
-    """Take rows of a matrix; `index_select` does the same, but in training adds gradients row by row, in 4 x the time."""
+    """Take rows of a matrix, as `index_select`, which adds up gradients row by row, in four times the time."""
     return torch.nn.functional.embedding(where, rows)
 
 
