@@ -6,9 +6,8 @@ import asyncio
 import gc
 import math
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from debate.report import Column, Report, Section, Table, print_table, write_rep
 from debate.run_folder import RunFolder, default_path
 from debate.tracking import TrackingConfig, log_run
 from debate.tracking import check as check_tracking
+from training.baseline import marks_baseline
 from training.fitting import (
     METRICS,
     AdapterSettings,
@@ -37,9 +37,9 @@ from training.fitting import (
     read_metrics,
 )
 from training.gather import DataConfig, Gathered, gather_all
+from training.judge_fit import Fitted, Rows, fit_judge, lengths_of
 from training.judge_measures import before_after, judge_with, measure
 from training.judge_rows import JudgeReply, judge_row_set
-from training.judge_fit import Fitted, Rows, fit_judge, lengths_of
 from training.rows import Row, RowSet, check_fold, write_rows
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
@@ -73,7 +73,15 @@ class JudgeTrainingConfig(Config):
 
 
 class Material(NamedTuple):
-    """All debates of a training, and the rows that are made of them."""
+    """All debates of a training, and the rows that are made of them.
+
+    Attributes:
+        train: The debates trained on.
+        rows: Their rows.
+        validation: Rows whose loss is logged, or None.
+        measured: Debates by the name of their set, as the judge is shown them.
+        everything: All debates, for provenance.
+    """
 
     train: list[Gathered]
     rows: RowSet[Row]
@@ -88,11 +96,9 @@ def read_material(config: JudgeTrainingConfig, prompts: Prompts) -> Material:
     Raises:
         DissoiError: Data cannot be had; a row is of a fold it must not be of; a measured story is trained on.
     """
-    entries = [*config.data, *config.validation, *config.measure.values()]
-    parts = gather_all(entries)
-    train = parts[: len(config.data)]
-    held = parts[len(config.data) : len(config.data) + len(config.validation)]
-    measured = parts[len(config.data) + len(config.validation) :]
+    parts = gather_all([*config.data, *config.validation, *config.measure.values()])
+    held_at, measured_at = len(config.data), len(config.data) + len(config.validation)
+    train, held, measured = parts[:held_at], parts[held_at:measured_at], parts[measured_at:]
     rows = judge_row_set(train, prompts, config.judge)
     check_fold(rows, "judge")
     validation = judge_row_set(held, prompts, config.judge) if held else None
@@ -126,90 +132,85 @@ def select_rows(config: JudgeTrainingConfig, material: Material, base: Base) -> 
 
 def plan_table(config: JudgeTrainingConfig, rows: Rows, process: Process) -> Table:
     """Say what will be trained."""
-    steps = math.ceil(len(rows.train) / config.fit.batch * config.fit.epochs)
     lines = [
         ("training rows", len(rows.train)),
         ("left out: more tokens than fit.max_length", rows.over),
         ("tokens of an epoch", rows.tokens),
         ("tokens of a row, mean", round(rows.tokens / len(rows.train))),
         ("validation rows", len(rows.validation)),
-        ("steps", steps),
+        ("steps", math.ceil(math.ceil(len(rows.train) / config.fit.batch) * config.fit.epochs)),
         ("processes", process.world),
     ]
-    return Table(
-        f"Plan: a {config.judge} judge on {config.base}", (Column("what"), Column("number", kind="count")), lines
-    )
+    columns = (Column("what"), Column("number", kind="count"))
+    return Table(f"Plan: a {config.judge} judge on {config.base}", columns, lines)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """The measured debates by name, judged before and after training."""
+Judged = Mapping[str, list[Recorded]]
+"""The measured debates by the name of their set, with the verdicts of one judge."""
 
-    before: Mapping[str, list[Recorded]]
-    after: Mapping[str, list[Recorded]]
 
-    def tables(self) -> list[Table]:
-        return [before_after(self.before[name], self.after[name], title=name) for name in self.after]
+class Training(NamedTuple):
+    """One training, all of its data read."""
 
-    def values(self) -> dict[str, JsonValue]:
-        found: dict[str, Any] = {
-            name: {"before": measure(self.before[name]).values(), "after": measure(self.after[name]).values()}
-            for name in self.after
+    config: JudgeTrainingConfig
+    prompts: Prompts
+    material: Material
+    base: Base
+
+    def open(self, invocation: Invocation) -> RunFolder:
+        """Open the run's folder, new or resumed, and write the rows into it."""
+        check_tracking(self.config.wandb)
+        questions = {"rows": [question for part in self.material.everything for question in part.questions]}
+        origin = provenance(questions, self.prompts.digests)
+        if invocation.resume is not None:
+            return RunFolder.resume(invocation.resume, self.config, origin)
+        run = RunFolder.create(invocation.output or default_path("finetune-judge"), self.config, origin)
+        entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in self.config.data]
+        write_rows(run.path / "rows", self.material.rows, kind="judge", facts={"data": entries})
+        run.keep_models({})  # from here on the folder can be gone on with
+        return run
+
+    def judge(self, run: RunFolder, adapter: Path | None) -> Judged:
+        """Have the base, with the adapter or without, judge what is measured, by the way that everybody uses."""
+        if not self.material.measured:
+            return {}
+        fit = self.config.fit
+        folder = None if adapter is None else str(adapter)
+        model = ModelConfig(name=self.config.base, adapter=folder, dtype=fit.dtype, device=fit.device)
+        asked = judge_with(
+            JudgeConfig(kind=self.config.judge, model=model),
+            self.material.measured,
+            prompts=self.prompts,
+            store=run.store,
+            seed=self.config.seed,
+        )
+        return asyncio.run(asked)
+
+    def card(self, fitted: Fitted, figures: Mapping[str, JsonValue]) -> Card:
+        """Describe the judge that was trained."""
+        config, rows = self.config, self.material.rows
+        facts: dict[str, JsonValue] = {
+            "judge": config.judge,
+            "adapter": config.adapter.model_dump(mode="json"),
+            "fit": config.fit.model_dump(mode="json"),
+            "seed": config.seed,
+            "protocols": dict(Counter(row.tags.get("protocol", "?") for row in rows.rows)),
+            "folds": dict(rows.folds),
+            "rows": fitted.rows,
+            "steps": fitted.steps,
+            "measures": dict(figures),
+            "command": "accelerate launch training/finetune_judge.py --config config.yaml",
         }
-        return found
+        return Card(kind="judge", base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
 
-
-def judge_debates(
-    config: JudgeTrainingConfig, material: Material, run: RunFolder, prompts: Prompts, adapter: Path | None
-) -> dict[str, list[Recorded]]:
-    """Have the judge judge the debates it is measured on: the base, or the base with the adapter."""
-    if not material.measured:
-        return {}
-    model = ModelConfig(
-        name=config.base,
-        adapter=None if adapter is None else str(adapter),
-        dtype=config.fit.dtype,
-        device=config.fit.device,
-    )
-    judge = JudgeConfig(kind=config.judge, model=model)
-    return asyncio.run(judge_with(judge, material.measured, prompts=prompts, store=run.store, seed=config.seed))
-
-
-def open_run(config: JudgeTrainingConfig, material: Material, prompts: Prompts, invocation: Invocation) -> RunFolder:
-    """Open the run's folder, new or resumed, and write the rows into it."""
-    check_tracking(config.wandb)
-    questions = {"rows": [question for part in material.everything for question in part.questions]}
-    origin = provenance(questions, prompts.digests)
-    if invocation.resume is not None:
-        return RunFolder.resume(invocation.resume, config, origin)
-    run = RunFolder.create(invocation.output or default_path("finetune-judge"), config, origin)
-    entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in config.data]
-    write_rows(run.path / "rows", material.rows, kind="judge", facts={"data": entries})
-    return run
-
-
-def card_of(config: JudgeTrainingConfig, material: Material, fitted: Fitted, figures: Mapping[str, JsonValue]) -> Card:
-    """Describe the judge that was trained."""
-    facts: dict[str, JsonValue] = {
-        "judge": config.judge,
-        "adapter": config.adapter.model_dump(mode="json"),
-        "fit": config.fit.model_dump(mode="json"),
-        "seed": config.seed,
-        "protocols": _count(row.tags.get("protocol", "?") for row in material.rows.rows),
-        "folds": dict(material.rows.folds),
-        "rows": fitted.rows,
-        "steps": fitted.steps,
-        "measures": dict(figures),
-        "command": "accelerate launch training/finetune_judge.py --config config.yaml",
-    }
-    return Card(kind="judge", base=config.base, stories=material.rows.stories, data=material.rows.digest, facts=facts)
-
-
-def _count(values: Any) -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
-    for value in values:
-        found[value] = int(str(found.get(value, 0))) + 1
-    return found
+    def baseline(self) -> Table | None:
+        """Measure what marks and counts alone tell of the measured debates."""
+        train = [item for part in self.material.train for item in part.shown]
+        lines = [(name, marks_baseline(train, items)) for name, items in self.material.measured.items()]
+        if not lines:
+            return None
+        note = "A logistic regression on counts of marks, words and overlaps, fitted on the training debates."
+        return Table("Baseline", (Column("debates"), Column("accuracy", kind="share")), lines, note=note)
 
 
 def run_finetune(config: JudgeTrainingConfig, invocation: Invocation) -> int:
@@ -217,66 +218,60 @@ def run_finetune(config: JudgeTrainingConfig, invocation: Invocation) -> int:
     process = Process.here()
     prompts = Prompts(Path(config.prompts) if config.prompts else None)
     prompts.check()
-    material = read_material(config, prompts)
-    base = find_base(config.base)
-    rows = select_rows(config, material, base)
+    training = Training(config, prompts, read_material(config, prompts), find_base(config.base))
+    rows = select_rows(config, training.material, training.base)
     config.fit.per_pass(process.world)
     if process.main:
-        print_table(counts_table(material.rows))
+        print_table(counts_table(training.material.rows))
         print_table(plan_table(config, rows, process))
     if invocation.dry_run:
         return 0
     if not process.main:
-        folder = Path(process.share(""))
-        fit_judge(config.judge, rows, base, config, process, folder)
+        fit_judge(rows, training.base, config, process, Path(process.share("")))
         return 0
-    with open_run(config, material, prompts, invocation) as run:
-        before = judge_debates(config, material, run, prompts, None)
-        run.keep_models({})  # from here on what there is can be gone on with
+    with training.open(invocation) as run:
+        before = training.judge(run, None)
         process.share(str(run.path))
-        fitted = fit_judge(config.judge, rows, base, config, process, run.path)
-        gc.collect()
-        return _finish(config, material, run, prompts, base, fitted, before)
+        fitted = fit_judge(rows, training.base, config, process, run.path)
+        gc.collect()  # the trained model goes before its adapter is loaded anew
+        return finish(training, run, fitted, before)
 
 
-def _finish(
-    config: JudgeTrainingConfig,
-    material: Material,
-    run: RunFolder,
-    prompts: Prompts,
-    base: Base,
-    fitted: Fitted,
-    before: Mapping[str, list[Recorded]],
-) -> int:
-    """Measure the trained judge by the way that everybody will use it, and leave tables, figures and its card."""
+def finish(training: Training, run: RunFolder, fitted: Fitted, before: Judged) -> int:
+    """Measure the trained judge, and leave tables, figures and its card."""
     adapter = run.path / ADAPTER
-    save_card(adapter, card_of(config, material, fitted, {}))
-    judged = _Judged(before, judge_debates(config, material, run, prompts, adapter))
-    figures = judged.values()
-    card = card_of(config, material, fitted, figures)
+    save_card(adapter, training.card(fitted, {}))
+    after = training.judge(run, adapter)
+    figures: dict[str, Any] = {
+        name: {"before": measure(before[name]).values(), "after": measure(after[name]).values()} for name in after
+    }
+    card = training.card(fitted, figures)
     save_card(adapter, card)
-    if config.merge:
-        save_merged(base, adapter, run.path / MERGED, card)
-    tables = [counts_table(material.rows), fitted.table(), *judged.tables()]
-    for table in tables[1:]:
+    if training.config.merge:
+        save_merged(training.base, adapter, run.path / MERGED, card)
+    baseline = training.baseline()
+    measured = [before_after(before[name], after[name], title=name) for name in after]
+    tables = [fitted.table(), *measured, *([] if baseline is None else [baseline])]
+    for table in tables:
         print_table(table)
     metrics: dict[str, Any] = {"training": fitted.values(), "measures": figures}
     run.write_json("metrics.json", metrics)
     report = Report(
-        title=f"A {config.judge} judge on {config.base}",
+        title=f"A {training.config.judge} judge on {training.config.base}",
         subtitle=f"{fitted.rows} rows, {fitted.steps} steps",
-        sections=[Section("Training", tuple(tables[:2])), *(Section(table.title, (table,)) for table in tables[2:])],
+        sections=[Section("Rows", (counts_table(training.material.rows),))]
+        + [Section(table.title, (table,)) for table in tables],
     )
     write_report(report, (), run.path)
     log_run(
-        config.wandb,
+        training.config.wandb,
         run_folder=run.path,
-        command="training.finetune_judge",
-        settings=config.model_dump(mode="json"),
+        command=COMMAND.name,
+        settings=training.config.model_dump(mode="json"),
         tables=[*tables, curve(run.path / METRICS)],
         metrics=metrics,
         recorded=[],
-        seed=config.seed,
+        seed=training.config.seed,
     )
     sys.stdout.write(f"\nAdapter: {adapter}\nReport: {run.path / 'report.html'}\n")
     return 0
@@ -286,9 +281,8 @@ def curve(path: Path) -> Table:
     """Put the lines of ``metrics.jsonl`` into a table."""
     lines = read_metrics(path)
     names = list(dict.fromkeys(name for line in lines for name in line))
-    return Table(
-        "Training curve", tuple(Column(name) for name in names), [[line.get(n) for n in names] for line in lines]
-    )
+    rows = [[line.get(name) for name in names] for line in lines]
+    return Table("Training curve", tuple(Column(name) for name in names), rows)
 
 
 COMMAND = Command(

@@ -94,8 +94,8 @@ class FitSettings(Config):
         """
         if self.batch % (world * self.accumulate):
             raise ConfigError(
-                f"fit.batch {self.batch} cannot be shared out among {world} processes in {self.accumulate} passes each; "
-                "choose a multiple"
+                f"fit.batch {self.batch} cannot be shared out among {world} processes in {self.accumulate} passes "
+                "each; choose a multiple"
             )
         return self.batch // (world * self.accumulate)
 
@@ -259,7 +259,7 @@ def lora_config(base: Base, adapter: AdapterSettings) -> Any:
 
     return LoraConfig(
         r=adapter.r,
-        lora_alpha=adapter.alpha,
+        lora_alpha=adapter.alpha,  # type: ignore[arg-type]  # any number will do
         lora_dropout=adapter.dropout,
         target_modules=list(adapter.targets),
         task_type="CAUSAL_LM",
@@ -380,32 +380,10 @@ def cut_long(lengths: Sequence[int], fit: FitSettings, base: Base, what: str) ->
 
 
 def metrics_callback(path: Path) -> Any:
-    """Return a callback that writes a line of ``metrics.jsonl`` at each log; those of steps that are done again go.
+    """Return a callback that writes ``metrics.jsonl``; see ``training.shown.Metrics``."""
+    from training.shown import Metrics
 
-    Args:
-        path: The file.
-    """
-    from transformers import TrainerCallback
-
-    class Metrics(TrainerCallback):
-        def on_train_begin(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
-            if not state.is_world_process_zero:
-                return
-            kept = [line for line in read_metrics(path) if line["step"] <= state.global_step > 0]
-            path.write_text("".join(f"{json.dumps(line)}\n" for line in kept), encoding="utf-8")
-
-        def on_log(self, _args: Any, state: Any, _control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
-            if not state.is_world_process_zero or logs is None or "train_runtime" in logs:
-                return
-            done = read_metrics(path)[-1:]
-            # A training that is resumed at its end looks at the validation rows once more.
-            if "eval_loss" not in logs or not any(
-                "eval_loss" in line and line["step"] == state.global_step for line in done
-            ):
-                with path.open("a", encoding="utf-8") as file:
-                    file.write(f"{json.dumps({'step': state.global_step, **logs})}\n")
-
-    return Metrics()
+    return Metrics(path)
 
 
 @contextlib.contextmanager
@@ -418,11 +396,11 @@ def watched(trainer: Any, folder: Path) -> Iterator[None]:
     """
     from transformers import PrinterCallback
 
-    from training.shown import progress_callback
+    from training.shown import Metrics, Shown
 
-    shown = progress_callback()
+    shown = Shown()
     trainer.remove_callback(PrinterCallback)
-    trainer.add_callback(metrics_callback(folder / METRICS))
+    trainer.add_callback(Metrics(folder / METRICS))
     trainer.add_callback(shown)
     try:
         yield
@@ -443,5 +421,7 @@ def last_checkpoint(folder: Path) -> str | None:
     from transformers.trainer_utils import get_last_checkpoint
 
     checkpoints = folder / CHECKPOINTS
-    found: str | None = get_last_checkpoint(str(checkpoints)) if checkpoints.is_dir() else None
+    if not checkpoints.is_dir():
+        return None
+    found: str | None = get_last_checkpoint(str(checkpoints))  # type: ignore[no-untyped-call]  # theirs
     return found

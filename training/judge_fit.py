@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from debate.models.texts import Texts
 from debate.report import Column, Table
@@ -26,6 +27,10 @@ from training.fitting import (
 from training.judge_rows import JudgeReply
 from training.rows import Row
 from training.saving import ADAPTER, save_adapter
+
+if TYPE_CHECKING:
+    from training.debater_fit import PreferenceSettings
+    from training.letter_trainer import LetterTrainer
 
 
 class Rows(NamedTuple):
@@ -47,6 +52,8 @@ class Rows(NamedTuple):
 class Settings(Protocol):
     """What is read of a configuration."""
 
+    @property
+    def judge(self) -> JudgeReply: ...  # noqa: D102
     @property
     def adapter(self) -> AdapterSettings: ...  # noqa: D102
     @property
@@ -112,22 +119,22 @@ def lengths_of(rows: Sequence[Row], texts: Texts, reply: JudgeReply) -> list[int
     """Count the tokens of each row: of the prompt, and of a reply that is more than a letter.
 
     Raises:
-        SourceError: A reply has no tokens.
+        SourceError: A reply is empty.
     """
-    prompts = [len(texts.prompt(row.prompt)) for row in rows]
     if reply == "letter":
-        return prompts
-    return [prompt + len(texts.encode(row.completion)) + 1 for prompt, row in zip(prompts, rows, strict=True)]
+        return [len(texts.prompt(row.prompt)) for row in rows]
+    from training.debater_fit import lengths_of as lengths_of_speeches
+
+    return [length.all for length in lengths_of_speeches(rows, texts)]
 
 
-def fit_judge(reply: JudgeReply, rows: Rows, base: Base, settings: Settings, process: Process, folder: Path) -> Fitted:
+def fit_judge(rows: Rows, base: Base, settings: Settings, process: Process, folder: Path) -> Fitted:
     """Fit an adapter, and save it into the run's folder; goes on from the last checkpoint there.
 
     Args:
-        reply: What is learned.
         rows: The rows.
         base: The base.
-        settings: Adapter, fit and seed.
+        settings: What is learned, adapter, fit and seed.
         process: This one; every process calls this.
         folder: Of the run.
 
@@ -137,11 +144,9 @@ def fit_judge(reply: JudgeReply, rows: Rows, base: Base, settings: Settings, pro
     Raises:
         TrainingError: A loss is not finite.
     """
-    import torch
-
-    set_threads()
-    dtype = dtype_of(settings.fit)
-    trainer = _letter_trainer(rows, base, settings, process, folder, dtype)
+    if settings.judge == "reason":
+        return _fit_reasoning(rows, base, settings, process, folder)
+    trainer = letter_trainer(rows, base, settings, process, folder)
     started = time.monotonic()
     with watched(trainer, folder):
         done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
@@ -160,16 +165,36 @@ def fit_judge(reply: JudgeReply, rows: Rows, base: Base, settings: Settings, pro
         tokens=round(rows.tokens * sum(seen.values()) / len(rows.train)),
         seconds=seconds,
         processes=accelerator.num_processes,
-        dtype=str(dtype).removeprefix("torch."),
+        dtype=str(dtype_of(settings.fit)).removeprefix("torch."),
         loss=float(done.training_loss),
         validation_loss=validation,
     )
 
 
-def _gathered(seen: Any, process: Process) -> Any:
-    """Add up what every process has seen."""
-    from collections import Counter
+@dataclass(frozen=True, slots=True)
+class _Reasoning:
+    """Reasoning that ended right is learned as a debater learns speeches; see ``training.debater_fit``."""
 
+    adapter: AdapterSettings
+    fit: FitSettings
+    seed: int
+    dpo: PreferenceSettings
+    method: Literal["sft"] = "sft"
+    start: None = None
+    packed: None = None
+
+
+def _fit_reasoning(rows: Rows, base: Base, settings: Settings, process: Process, folder: Path) -> Fitted:
+    from training.debater_fit import PreferenceSettings, RowsToFit, fit_debater
+    from training.debater_fit import lengths_of as lengths_of_speeches
+
+    lengths = lengths_of_speeches(rows.train, base.texts)
+    as_speeches = _Reasoning(settings.adapter, settings.fit, settings.seed, PreferenceSettings())
+    return fit_debater(RowsToFit(rows.train, rows.validation, lengths, rows.over), base, as_speeches, process, folder)
+
+
+def _gathered(seen: Counter[str], process: Process) -> Counter[str]:
+    """Add up what every process has seen."""
     if process.world == 1:
         return seen
     from accelerate.utils import gather_object
@@ -180,15 +205,17 @@ def _gathered(seen: Any, process: Process) -> Any:
     return total
 
 
-def _letter_trainer(rows: Rows, base: Base, settings: Settings, process: Process, folder: Path, dtype: Any) -> Any:
+def letter_trainer(rows: Rows, base: Base, settings: Settings, process: Process, folder: Path) -> LetterTrainer:
+    """Make the trainer of a letter judge, with a new adapter on the base; see ``fit_judge``."""
     from transformers import TrainingArguments
 
     from debate.models import attention
     from training.letter_trainer import ATTENTION, LetterRows, LetterTrainer, encode
 
+    set_threads()
     attention.register()
     train = encode(rows.train, base.texts)
-    model = add_adapter(load_base(base, dtype, ATTENTION), base, settings.adapter, settings.seed)
+    model = add_adapter(load_base(base, dtype_of(settings.fit), ATTENTION), base, settings.adapter, settings.seed)
     return LetterTrainer(
         texts=base.texts,
         letters=max(2, 1 + max(row.gold for row in train)),

@@ -1,13 +1,16 @@
 """Training a judge on answer letters alone: one probability at the end of each prompt, and nothing else.
 
-The rows of a batch are packed as the local engine packs the requests that it answers (``debate.models.forest``): without
-padding, and tokens that rows share, such as the instructions and the question, are computed once. Logits are computed
-at the last position only. So training sees the numbers that the judge will see, and costs little more than it must.
+The rows of a batch are packed as the local engine packs the requests that it answers (``debate.models.forest``):
+without padding, and tokens that rows share, such as the instructions and the question, are computed once. Logits are
+computed at the last position only. So training sees the numbers that the judge will see, and costs little more than it
+must.
+
+This module imports torch at its top: it is itself imported only where a model is trained.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -198,8 +201,8 @@ class LetterTrainer(Trainer):
     Args:
         texts: The tokenizer.
         letters: How many answers there are.
-        mass_weight: Weight of -log(mass) in the loss: 1 makes it the plain loss of the letter among all tokens, 0 leaves
-            the letters' mass alone.
+        mass_weight: Weight of -log(mass) in the loss: 1 makes it the plain loss of the letter among all tokens, 0
+            leaves the letters' mass alone.
         **rest: As of ``transformers.Trainer``; data sets are ``LetterRows``.
     """
 
@@ -210,11 +213,11 @@ class LetterTrainer(Trainer):
         self._forms = [torch.tensor(texts.forms(letter)) for letter in LETTERS[:letters]]
         self._mass_weight = mass_weight
         self._shape: KVShape | None = None
-        self._sums: Counter[str] = Counter()
+        self._sums: dict[str, float] = defaultdict(float)
         self.seen: Counter[str] = Counter()
 
     def _get_train_sampler(self, train_dataset: Any = None) -> GroupSampler:
-        rows: LetterRows = self.train_dataset if train_dataset is None else train_dataset
+        rows: Any = self.train_dataset if train_dataset is None else train_dataset
         args = self.args
         batch = args.per_device_train_batch_size * args.gradient_accumulation_steps * args.world_size
         return GroupSampler([row.group for row in rows.rows], batch, args.seed)
@@ -250,7 +253,7 @@ class LetterTrainer(Trainer):
         else:
             # Gradients are averaged over processes, and each has divided by the number of rows of all.
             loss = each.sum() / num_items_in_batch * self.accelerator.num_processes
-        if self.model.training:
+        if model.training:
             self._count(losses, counted, batch)
         return (loss, {"logits": losses.among.detach()}) if return_outputs else loss
 

@@ -43,8 +43,9 @@ def save_adapter(model: PeftModel, folder: Path, state: dict[str, Tensor] | None
     saved = {name: weight.detach().to("cpu", torch.bfloat16).contiguous() for name, weight in weights.items()}
     config = copy.deepcopy(model.peft_config["default"])
     config.inference_mode = True
-    if Path(config.base_model_name_or_path).is_dir():
-        config.base_model_name_or_path = hub_id_of(Path(config.base_model_name_or_path))
+    base = Path(config.base_model_name_or_path or "")
+    if base.is_dir():
+        config.base_model_name_or_path = hub_id_of(base)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         config.save_pretrained(str(folder))

@@ -63,7 +63,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
 def fit(base: Base, folder: Path, rows: list[Row], held: list[Row] | None = None, **changes: Any) -> Fitted:
     folder.mkdir(exist_ok=True)
     tokens = sum(lengths_of(rows, base.texts, "letter"))
-    return fit_judge("letter", Rows(rows, held or [], tokens, 0), base, settings(**changes), Process(1, 0), folder)
+    return fit_judge(Rows(rows, held or [], tokens, 0), base, settings(**changes), Process(1, 0), folder)
 
 
 def losses(folder: Path) -> list[float]:
@@ -137,7 +137,7 @@ def test_a_packed_batch_has_the_loss_and_the_gradient_of_its_rows_one_by_one(bas
             each = [model(torch.as_tensor(row.tokens)[None], use_cache=False).logits[0, -1] for row in rows]
             logits = torch.stack(each)
         found = letter_losses(logits, gold, forms)
-        (found.among - found.mass).mean().backward()
+        (found.among - found.mass).mean().backward()  # type: ignore[no-untyped-call]  # torch's
         values.append(torch.stack(found).detach())
         grads.append({name: p.grad.clone() for name, p in model.named_parameters() if p.requires_grad})
     assert torch.allclose(values[0], values[1], atol=1e-5)
@@ -194,7 +194,11 @@ def test_going_on_from_a_checkpoint_gives_the_same_losses_and_weights(base: Base
     from safetensors.torch import load_file
 
     rows = rows_of(40)
-    changes = {"save_steps": 7, "epochs": 2, "batch": 4}  # 20 steps; checkpoints at 7 and 14, the second in epoch 2
+    changes: dict[str, Any] = {
+        "save_steps": 7,
+        "epochs": 2,
+        "batch": 4,
+    }
     fit(base, tmp_path / "whole", rows, **changes)
     fit(base, tmp_path / "broken", rows, **changes)
     shutil.rmtree(tmp_path / "broken" / "checkpoints" / "checkpoint-20")
@@ -259,7 +263,7 @@ def test_settings_that_do_not_fit_are_refused(base: Base) -> None:
     import torch
 
     model = load_base(base, torch.float32)
-    with pytest.raises(ConfigError, match="adapter.targets"):
+    with pytest.raises(ConfigError, match=r"adapter\.targets"):
         add_adapter(model, base, AdapterSettings(targets=("query",)), 0)
 
 
