@@ -12,7 +12,6 @@ from pydantic import Field
 from debate.config import Config
 from debate.errors import ConfigError, SourceError
 from debate.models.base import Message
-from debate.models.texts import Texts, without_system
 from training.fitting import (
     AdapterSettings,
     Base,
@@ -31,6 +30,7 @@ from training.rows import PairRow, Row, to_dataset
 from training.saving import ADAPTER, save_adapter
 
 if TYPE_CHECKING:
+    from debate.models.texts import Texts
     from datasets import Dataset
     from peft import PeftModel
 
@@ -247,6 +247,7 @@ def _dataset(rows: Sequence[AnyRow], texts: Texts) -> Dataset:
     made = to_dataset(rows)
     if texts.system_role:
         return made
+    from debate.models.texts import without_system
 
     def plain(row: Mapping[str, Any]) -> dict[str, Any]:
         prompt = [Message(message["role"], message["content"]) for message in row["prompt"]]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from debate.models.texts import Texts
 from debate.report import Column, Table
 from training.fitting import (
     AdapterSettings,
@@ -29,6 +28,7 @@ from training.rows import Row
 from training.saving import ADAPTER, save_adapter
 
 if TYPE_CHECKING:
+    from debate.models.texts import Texts
     from training.debater_fit import PreferenceSettings
     from training.letter_trainer import LetterTrainer
 

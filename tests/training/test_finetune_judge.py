@@ -128,6 +128,14 @@ def test_the_plan_names_rows_tokens_and_steps(base: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("command", ["finetune_judge", "finetune_debater", "finetune_preference", "rows_command"])
+def test_a_command_imports_no_heavy_library_before_it_needs_it(command: str) -> None:
+    # torch must not be there before debate.models.local.import_torch has said how its threads wait.
+    look = f"import sys, training.{command}; print(*{{'torch', 'transformers', 'trl', 'datasets'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert not done.stdout.split()
+
+
 DOSSIERS = "dossiers:40?seed=1"
 HELD_OUT = "dossiers:40?seed=3&templates=heldout"
 
