@@ -30,9 +30,10 @@ from training.rows import PairRow, Row, to_dataset
 from training.saving import ADAPTER, save_adapter
 
 if TYPE_CHECKING:
-    from debate.models.texts import Texts
     from datasets import Dataset
     from peft import PeftModel
+
+    from debate.models.texts import Texts
 
 Method = Literal["sft", "dpo"]
 AnyRow = Row | PairRow
