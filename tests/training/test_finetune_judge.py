@@ -47,7 +47,7 @@ class Trained(NamedTuple):
 def trained(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("run")
     held = [{"debates": "dossiers:40?seed=1", "fold": "validation", "limit": 4}]
-    path = write(folder / "config.yaml", config(base, merge=True, validation=held))
+    path = write(folder / "config.yaml", config(base, merge=True, validation=held, wandb={"mode": "offline"}))
     return Trained(folder / "out", path, call(COMMAND, "--config", path, "--output", folder / "out"))
 
 
@@ -70,6 +70,7 @@ def test_the_folder_holds_what_was_trained_and_what_came_of_it(trained: Trained,
     origin = yaml.safe_load((trained.folder / "config.yaml").read_text(encoding="utf-8"))["provenance"]
     assert set(origin["data"]) == {"rows"}
     assert "held out" in trained.ended.out
+    assert "wandb: kept in" in trained.ended.out
     assert "report.html" in trained.ended.out
 
 

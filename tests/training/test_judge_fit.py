@@ -230,6 +230,23 @@ def test_the_adapter_is_small_and_says_what_it_is_for(base: Base, tmp_path: Path
     assert "/" not in config["base_model_name_or_path"]  # a folder's path means nothing elsewhere
 
 
+@pytest.mark.model
+def test_reasoning_is_learned_as_it_was_written(base: Base, tmp_path: Path) -> None:
+    rows = [
+        Row(row.prompt, f"who bell {row.completion}", row.question, row.story, row.fold, row.tags)
+        for row in rows_of(24)
+    ]
+    lengths = lengths_of(rows, base.texts, "reason")
+    assert [long - short for long, short in zip(lengths, lengths_of(rows, base.texts, "letter"), strict=True)] >= [
+        3
+    ] * 24
+    reasons = settings(epochs=4).model_copy(update={"judge": "reason"})
+    found = fit_judge(Rows(rows, [], sum(lengths), 0), base, reasons, Process(1, 0), tmp_path)
+    assert (found.rows, found.steps) == (24, 24)
+    assert losses(tmp_path)[-1] < 0.5 * losses(tmp_path)[0]
+    assert (tmp_path / ADAPTER / "adapter_model.safetensors").is_file()
+
+
 def letters(rows: list[Row], letter: str) -> list[Row]:
     return [Row(row.prompt, letter, row.question, row.story, row.fold, row.tags) for row in rows]
 
