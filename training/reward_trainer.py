@@ -309,7 +309,7 @@ def _gathered(trainer: PairTrainer, process: Process) -> tuple[set[int], int]:
     """Add up what every process has seen."""
     if process.world == 1:
         return trainer.seen, trainer.times
-    from accelerate.utils import gather_object  # type: ignore[import-untyped]  # theirs
+    from accelerate.utils import gather_object
 
     parts = gather_object([(sorted(trainer.seen), trainer.times)])
     return {place for seen, _ in parts for place in seen}, sum(times for _, times in parts)

@@ -71,7 +71,9 @@ def test_wrong_prompt_folders_are_refused_before_there_is_a_run(tmp_path: Path) 
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "judge_letter.txt").write_text("=== user\n{{question}}\n", encoding="utf-8")
     refused = hold(tmp_path, prompts=str(tmp_path / "prompts"))
-    assert_refused(refused, "judge_letter.txt", "missing ['answers', 'letters', 'material', 'setting', 'story_if_read']")
+    assert_refused(
+        refused, "judge_letter.txt", "missing ['answers', 'letters', 'material', 'setting', 'story_if_read']"
+    )
     assert not (tmp_path / "run").exists()
 
 
