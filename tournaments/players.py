@@ -72,6 +72,12 @@ class PlayerConfig(Config):
     drafts: int = Field(
         1, ge=1, le=32, description="explanations it chooses from by its own likelihood (evidence_first)"
     )
+    spread: float = Field(
+        0.0,
+        ge=0,
+        description="how far its candidates after the first stray from the strongest quotes, in nats (evidence_first); "
+        "0: all have the same, so best-of-N chooses among wordings alone",
+    )
     examples: str | None = Field(
         None,
         min_length=1,
@@ -100,6 +106,16 @@ class PlayerConfig(Config):
             raise ValueError(
                 f"player {self.name!r}: drafts are chosen between by the model's own likelihood, which "
                 f"{self.model.name} does not give (no server does); leave drafts out, or use a local model"
+            )
+        if self.spread > 0 and self.kind != "evidence_first":
+            raise ValueError(
+                f"player {self.name!r}: spread is for kind evidence_first, which ranks quotes; {self.kind} does not, "
+                "leave spread out"
+            )
+        if self.spread > 0 and self.model is not None and kind_of(self.model.name) == "remote":
+            raise ValueError(
+                f"player {self.name!r}: spread is in nats of the model's own likelihood, which {self.model.name} does "
+                "not give (no server does); leave spread out, or use a local model"
             )
         if self.model is None and any(optimizer.kind == "critique_refine" for optimizer in self.optimizer):
             raise ValueError(
@@ -222,4 +238,5 @@ def _base(config: PlayerConfig, parts: Parts) -> Debater:
         sampling=sampling,
         quotes=config.quotes,
         drafts=config.drafts,
+        spread=config.spread,
     )

@@ -7,6 +7,9 @@ quotes nothing; here the quotes come from the story itself, so they are always v
 from __future__ import annotations
 
 import asyncio
+import itertools
+import math
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +17,12 @@ from dataclasses import dataclass
 from debate.agents.debater import Limits, Speech, draws_differ, sample_valid, speak, split_thinking, task_for
 from debate.agents.passages import MIN_WORDS, overlaps, quotable
 from debate.agents.render import show_turns
+from debate.errors import ConfigError
 from debate.models.base import Capabilities, Completion, Draw, Message, Model, Sampling
 from debate.prompts import Prompts
 from debate.quotes import Argument, Name, Quote, parse_argument
 from debate.sentences import cut_at_sentence, is_ended, sentence_spans
+from debate.together import together
 from debate.transcript import Candidate
 from debate.view import View
 
@@ -41,10 +46,12 @@ class Evidence:
         quote: The sentence, verified.
         gain: How much it raises log p(own answer) - log p(opponent's answer), in nats; None where the model was asked
             to pick instead.
+        value: What it is ranked by, in nats: the gain and what shared words count; 0 where the model was asked.
     """
 
     quote: Quote
     gain: float | None
+    value: float = 0.0
 
 
 def longest_quote(max_words: int, quotes: int) -> int:
@@ -92,7 +99,7 @@ async def rank_by_likelihood(
     )
     values = [lean + overlap * shared for lean, shared in zip(leans, overlaps(view, quotes), strict=True)]
     ranked = sorted(range(len(quotes)), key=lambda index: (-values[index], index))
-    return [Evidence(quotes[index], leans[index] - bare) for index in ranked]
+    return [Evidence(quotes[index], leans[index] - bare, values[index] - bare) for index in ranked]
 
 
 async def rank_by_asking(
@@ -126,6 +133,27 @@ async def rank_by_asking(
     order = list(dict.fromkeys(index for index in picked if 0 <= index < len(quotes)))
     order += [index for index in range(len(quotes)) if index not in order]
     return [Evidence(quotes[index], None) for index in order]
+
+
+def draw_evidence(ranked: Sequence[Evidence], count: int, spread: float, draw: Draw) -> list[Evidence]:
+    """Choose what one candidate quotes: the strongest, or by chance, so that there is something to choose among.
+
+    Args:
+        ranked: Evidence, strongest first.
+        count: Quotes wanted.
+        spread: Nats: a sentence is drawn with a probability in proportion to exp(value / spread), without replacement
+            (Gumbel top-k). 0 gives every candidate the strongest.
+        draw: Of the candidate; the first one always has the strongest.
+
+    Returns:
+        Evidence, strongest first.
+    """
+    if spread <= 0 or draw.sample == 0:
+        return list(ranked[:count])
+    noise = random.Random(f"evidence\0{tuple(draw)}")
+    keys = [item.value / spread - math.log(noise.expovariate(1) or math.ulp(0)) for item in ranked]
+    chosen = sorted(range(len(ranked)), key=lambda place: (-keys[place], place))[:count]
+    return [ranked[place] for place in sorted(chosen)]
 
 
 def assemble(reply: str, evidence: Sequence[Quote], view: View, max_words: int) -> Argument:
@@ -230,6 +258,10 @@ class EvidenceFirstDebater:
         drafts: Explanations sampled for each candidate; the one that most raises the own answer by the model's own
             likelihood is kept. Of a model that does not score, or at temperature 0, only one is sampled.
         overlap: Nats that shared words are worth beside the likelihood, see ``rank_by_likelihood``.
+        spread: How far candidates after the first stray from the strongest quotes, in nats, see ``draw_evidence``.
+
+    Raises:
+        ConfigError: There is a spread and the model does not score.
     """
 
     def __init__(
@@ -243,7 +275,13 @@ class EvidenceFirstDebater:
         quotes: int = 1,
         drafts: int = 1,
         overlap: float = OVERLAP,
+        spread: float = 0.0,
     ) -> None:
+        if spread > 0 and not model.capabilities.score:
+            raise ConfigError(
+                f"player {name!r}: spread is in nats of the model's likelihood, and {model.name} does not score given "
+                "texts; leave spread out, or use a local model"
+            )
         self.name = name
         self._model = model
         self._prompts = prompts
@@ -253,23 +291,23 @@ class EvidenceFirstDebater:
         self._drafts = useful_drafts(drafts, model.capabilities, sampling)
         self._max_quote_words = longest_quote(limits.max_words, quotes)
         self._overlap = overlap
+        self._spread = spread
 
     async def candidates(self, view: View, draw: Draw, n: int) -> tuple[Candidate, ...]:
         """Sample candidates; see Debater."""
-        evidence = await self._choose_evidence(view, draw)
-        if not evidence:  # no story, or nothing in it that can be quoted
+        ranked = await self._rank_evidence(view, draw)
+        if not ranked:  # no story, or nothing in it that can be quoted
             flaws = self._limits.flaws(Argument((view.own_answer,)))
             return (Candidate("", Argument((view.own_answer,)), "", (*flaws, "no sentence to quote")),)
-        quotes = [item.quote for item in evidence]
-        messages = self._ask_for_text(view, quotes)
 
         async def make(draws: Sequence[Draw]) -> list[Candidate]:
-            each = [
-                one._replace(sample=one.sample * self._drafts + draft) for one in draws for draft in range(self._drafts)
-            ]
-            completions = await self._model.sample(messages, draws=each, sampling=self._sampling)
-            groups = [completions[at : at + self._drafts] for at in range(0, len(completions), self._drafts)]
-            return list(await asyncio.gather(*(self._best_draft(view, quotes, group) for group in groups)))
+            alike: dict[tuple[Quote, ...], list[Draw]] = {}
+            for one in draws:
+                chosen = draw_evidence(ranked, self._quotes, self._spread, one)
+                alike.setdefault(tuple(item.quote for item in chosen), []).append(one)
+            made = await together(self._write(view, quotes, own) for quotes, own in alike.items())
+            found = dict(zip((one for own in alike.values() for one in own), itertools.chain(*made), strict=True))
+            return [found[one] for one in draws]
 
         again = draws_differ(self._model.capabilities, self._sampling)
         return await sample_valid(make, draw, n, self._limits, again=again)
@@ -300,16 +338,24 @@ class EvidenceFirstDebater:
             max_words=str(self._limits.max_words - taken),
         )
 
-    async def _choose_evidence(self, view: View, draw: Draw) -> list[Evidence]:
+    async def _write(self, view: View, quotes: Sequence[Quote], draws: Sequence[Draw]) -> list[Candidate]:
+        """Write around some quotes, once for each draw, in one request."""
+        each = [
+            one._replace(sample=one.sample * self._drafts + draft) for one in draws for draft in range(self._drafts)
+        ]
+        completions = await self._model.sample(self._ask_for_text(view, quotes), draws=each, sampling=self._sampling)
+        groups = [completions[at : at + self._drafts] for at in range(0, len(completions), self._drafts)]
+        return await together(self._best_draft(view, quotes, group) for group in groups)
+
+    async def _rank_evidence(self, view: View, draw: Draw) -> list[Evidence]:
+        """Rank what it has not quoted yet."""
         spoken = {quote.text for turn in view.turns if turn.seat == view.seat for quote in turn.argument.quotes}
         fresh = quotable(view.story or "", self._max_quote_words, spoken=spoken)
         if not fresh:
             return []
         if self._model.capabilities.score:
-            ranked = await rank_by_likelihood(self._model, self._prompts, view, fresh, overlap=self._overlap)
-        else:
-            ranked = await rank_by_asking(self._model, self._prompts, view, fresh, count=self._quotes, draw=draw)
-        return ranked[: self._quotes]
+            return await rank_by_likelihood(self._model, self._prompts, view, fresh, overlap=self._overlap)
+        return await rank_by_asking(self._model, self._prompts, view, fresh, count=self._quotes, draw=draw)
 
     async def _best_draft(self, view: View, quotes: Sequence[Quote], drafts: Sequence[Completion]) -> Candidate:
         """Turn drafts into one candidate: valid before invalid, then the one that most raises the own answer."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,13 +10,16 @@ from hypothesis import strategies as st
 
 from debate.agents.debater import Limits
 from debate.agents.evidence import (
+    Evidence,
     EvidenceFirstDebater,
     assemble,
+    draw_evidence,
     rank_by_asking,
     rank_by_likelihood,
     repeats,
 )
 from debate.agents.passages import overlaps, quotable
+from debate.errors import ConfigError
 from debate.models.base import Capabilities, Draw, Messages, Sampling
 from debate.models.calls import LoggedModel
 from debate.models.limits import Budget, Meter
@@ -295,6 +300,45 @@ async def test_nothing_to_quote_is_a_flawed_candidate(story: str | None) -> None
     (only,) = speech.candidates
     assert only.argument.plain() == "It was Ana."
     assert "no sentence to quote" in only.flaws
+
+
+def test_evidence_is_drawn_by_its_value() -> None:
+    values = (1.0, 0.0, -1.0, 3.0)
+    ranked = [
+        Evidence(quote, None, value) for quote, value in zip(SENTENCES, sorted(values, reverse=True), strict=False)
+    ]
+    draws = [Draw(7, "p", sample=number) for number in range(1, 4001)]
+    first = Counter(draw_evidence(ranked, 1, 2.0, draw)[0].value for draw in draws)
+    weights = {item.value: math.exp(item.value / 2.0) for item in ranked}
+    for value, weight in weights.items():  # softmax, by the closed form
+        share = weight / sum(weights.values())
+        assert abs(first[value] / 4000 - share) < 4 * math.sqrt(share * (1 - share) / 4000)
+    pair = draw_evidence(ranked, 2, 2.0, draws[0])
+    assert len({item.quote.text for item in pair}) == 2
+    assert pair == sorted(pair, key=lambda item: -item.value)
+    assert draw_evidence(ranked, 2, 2.0, draws[0]) == pair
+    assert draw_evidence(ranked, 2, 2.0, Draw(7, "p")) == draw_evidence(ranked, 2, 0.0, draws[0]) == ranked[:2]
+
+
+async def test_candidates_of_a_spread_quote_different_sentences_each_with_its_own_words() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def reply(messages: Messages, draw: Draw) -> str:
+        asked.append((messages[-1].content, draw.sample))
+        return f"It is said in number {draw.sample} that she shut it."
+
+    plain = await debater(ScriptedModel(reply, score=score)).candidates(ANA, Draw(3), 1)
+    asked.clear()
+    player = debater(ScriptedModel(reply, score=score), spread=5)
+    found = await player.candidates(ANA, Draw(3), 8)
+    assert found[0] == plain[0]  # so best-of-N is compared with what the player says without it
+    assert len({candidate.argument.quotes[0].text for candidate in found}) > 1
+    for number, candidate in enumerate(found):
+        assert f"number {number} " in candidate.raw
+        (prompt,) = [text for text, sample in asked if sample == number]
+        assert candidate.argument.quotes[0].text in prompt
+    with pytest.raises(ConfigError, match="spread is in nats"):
+        debater(ScriptedModel(reply, capabilities=Capabilities(score=False)), spread=1)
 
 
 async def test_of_valid_drafts_the_one_of_highest_gain_is_kept() -> None:
