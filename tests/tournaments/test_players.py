@@ -20,6 +20,6 @@ def test_a_spread_is_for_debaters_that_rank_quotes_by_likelihood() -> None:
     tree = {"name": "p", "kind": "evidence_first", "model": "openai/gpt-4.1-mini", "spread": 2}
     with pytest.raises(ValidationError, match=r"spread is in nats.*openai/gpt-4.1-mini does not give.*leave spread"):
         PlayerConfig.model_validate(tree)
-    with pytest.raises(ValidationError, match="spread is for kind evidence_first.*free does not"):
+    with pytest.raises(ValidationError, match=r"spread is for kind evidence_first.*free does not"):
         PlayerConfig.model_validate(tree | {"kind": "free"})
     assert PlayerConfig.model_validate(tree | {"model": "embedded/smollm2-135m"}).spread == 2
