@@ -88,7 +88,8 @@ def test_a_debater_is_trained_measured_and_named_by_its_card(run: Path, tmp_path
     assert (out / "merged" / "model.safetensors").is_file()
     assert "Adapter: " in limited.out
     again = call(COMMAND, "--config", config, "--output", out)
-    assert_refuses(COMMAND, again, "exists already")
+    assert again.code == 2
+    assert "exists already" in again.err
 
 
 def test_stories_that_must_not_be_learned_from_are_refused(run: Path, tmp_path: Path) -> None:
