@@ -19,6 +19,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 # Layers of disguise that are decoded; text with more is not decoded further but loses its ampersands, so the work stays
@@ -129,6 +130,8 @@ def unmask(text: str) -> str:
     return text
 
 
+# A speech is shown to judges in both orders, in every later round, and to preference models.
+@lru_cache(maxsize=2048)
 def neutralise(text: str) -> str:
     """Make a text harmless to show beside our own marks (the rule is in the module's docstring).
 

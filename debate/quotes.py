@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from debate.markup import neutralise, pair_blocks, unmask
 from debate.names import Name, Seat, mentions
@@ -206,6 +207,7 @@ def parse_plain(text: str, *, seat: Seat | None = None, literal: Sequence[str] =
     return Argument(tuple(f'"{span.text}"' if isinstance(span, Quote) else span for span in spans))
 
 
+@lru_cache(maxsize=1024)  # a candidate is held to its story in each view that it is scored in
 def hold_to(argument: Argument, story: str | None) -> Argument:
     """Hold an argument's verified quotes to the story: one that it does not hold is verified no longer.
 
