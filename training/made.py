@@ -38,6 +38,8 @@ Made = Literal["simultaneous", "consultancy"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLAYER = "made"
 """Who speaks in made debates."""
+ROOMY = 60
+"""Most words of a speech below which counts of marks and words find the right answer (73 % of the time at 36)."""
 
 # Chances, in percent. Beside its evidence a side brings an unverified quote that proves nothing, or a verified one.
 _EMPTY, _IDLE = 15, 20
@@ -80,6 +82,11 @@ class MadeConfig(Config):
         for name, shares in (("protocols", self.protocols), ("kinds", self.kinds)):
             if min(shares.values(), default=0) < 0 or not sum(shares.values()) > 0:
                 raise ValueError(f"{name} {dict(shares)} are no shares; give at least one above 0, and none below")
+        if self.max_words < ROOMY and any(share > 0 for kind, share in self.kinds.items() if kind != "both"):
+            raise ValueError(
+                f"speeches of at most {self.max_words} words have no room for all that both sides bring, and what is "
+                f"left out tells who is right; allow {ROOMY} words, or kinds: {{both: 1}}"
+            )
         return self
 
 

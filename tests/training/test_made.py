@@ -236,6 +236,7 @@ def test_other_sources_are_refused_with_what_to_do() -> None:
     ("values", "message"),
     [
         ({"min_words": 61}, "min_words 61 is more than max_words 60"),
+        ({"max_words": 50}, "what is left out tells who is right"),
         ({"kinds": {"both": 0}}, "no shares"),
         ({"protocols": {"simultaneous": -1, "consultancy": 2}}, "no shares"),
         ({"protocols": {"sequential": 1}}, "simultaneous"),
