@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,8 +86,6 @@ def _useless(site: Site, adapter: ServedAdapter, error: Exception) -> ModelAcces
 
 
 async def _load(site: Site, adapter: ServedAdapter, roots: dict[str, str | None]) -> None:
-    import httpx2
-
     if adapter.path is None:
         raise ModelAccessError(
             f"{site.who}: the server has no adapter {adapter.name!r} ({_names(roots)}); start it with the adapter "
@@ -94,7 +93,7 @@ async def _load(site: Site, adapter: ServedAdapter, roots: dict[str, str | None]
         )
     try:
         body = {"lora_name": adapter.name, "lora_path": adapter.path}
-        await site.request("POST", "/load_lora_adapter", httpx2.Response, body)
+        await site.request("POST", "/load_lora_adapter", body)
     except (ContextError, Setback):
         raise
     except (ModelError, ModelAccessError) as error:
@@ -109,12 +108,9 @@ async def _load(site: Site, adapter: ServedAdapter, roots: dict[str, str | None]
 
 async def _listed(site: Site) -> dict[str, str | None]:
     """Return the models that a server lists, and the folder of each where it says."""
-    import httpx2
-
-    response = await site.request("GET", "/models", httpx2.Response)
+    response = await site.request("GET", "/models")
     try:
-        assert isinstance(response, httpx2.Response)  # noqa: S101 - what the SDK was asked for
-        rows = response.json()["data"]
+        rows = json.loads(response.body)["data"]
         return {str(row["id"]): None if row.get("root") is None else str(row["root"]) for row in rows}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ModelAccessError(

@@ -17,7 +17,6 @@ from debate.models.endpoints import Kind, Setback
 
 if TYPE_CHECKING:
     import aiohttp
-    import httpx2
     from openai.types.chat import ChatCompletion
 
 _KEY = re.compile(r"\b(?:sk|key)-[\w*.-]{4,}")
@@ -82,15 +81,12 @@ class Site:
             raise Setback("stray", stray)
         return reply
 
-    async def request(
-        self, method: str, path: str, kind: type[httpx2.Response], body: Mapping[str, object] | None = None
-    ) -> httpx2.Response:
+    async def request(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Response:
         """Make any request of this server, once.
 
         Args:
             method: GET or POST.
             path: Below the base URL.
-            kind: What holds the response.
             body: What is sent.
 
         Returns:
@@ -100,8 +96,7 @@ class Site:
             Setback: It failed in a way that another try may mend.
             DissoiError: It failed for good.
         """
-        response = await self._send(method, path, body)
-        return kind(response.status, content=response.body)
+        return await self._send(method, path, body)
 
     async def close(self) -> None:
         """Close the connections."""
