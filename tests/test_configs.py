@@ -51,7 +51,12 @@ def test_every_file_is_a_configuration_of_the_command_of_its_folder(path: Path) 
 def test_the_configurations_that_the_documentation_names_are_there() -> None:
     named = {f"swiss/{stem}.yaml" for stem in ("smoke", "openai", "quality", "paper")}
     named |= {f"{command}/openai.yaml" for command in ("run", "consultancy")}
-    named |= {"compare_optimizers/smoke.yaml", "finetune_judge/smollm2.yaml", "finetune_judge/question_only.yaml"}
+    named |= {
+        "compare_optimizers/smoke.yaml",
+        "compare_optimizers/dossiers.yaml",
+        "finetune_judge/smollm2.yaml",
+        "finetune_judge/question_only.yaml",
+    }
     assert named <= {name(path) for path in FILES}
 
 
@@ -62,7 +67,7 @@ def test_every_plan_can_be_made_where_nothing_must_be_fetched(path: Path, monkey
     config = parse(command.config, read_tree(path), where=name(path))
     if not isinstance(config, (FieldConfig, CompareConfig)):
         pytest.skip("it plans debates that some other run has held")
-    if not config.source.startswith("shipped:"):
+    if not config.source.startswith(("shipped:", "dossiers:")):
         pytest.skip(f"{config.source} does not ship")
     if any(kind_of(model.name) in {"embedded", "local"} for model in config.models):
         pytest.skip("its models must be fetched")
