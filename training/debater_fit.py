@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -12,6 +11,7 @@ from pydantic import Field
 from debate.config import Config
 from debate.errors import ConfigError, SourceError
 from debate.models.base import Message
+from training.fitted import Fitted, run_trainer
 from training.fitting import (
     AdapterSettings,
     Base,
@@ -20,12 +20,9 @@ from training.fitting import (
     add_adapter,
     arguments,
     dtype_of,
-    last_checkpoint,
     load_base,
     set_threads,
-    watched,
 )
-from training.judge_fit import Fitted
 from training.rows import PairRow, Row, to_dataset
 from training.saving import ADAPTER, save_adapter
 
@@ -169,31 +166,14 @@ def fit_debater(rows: RowsToFit, base: Base, settings: Settings, process: Proces
     set_threads()
     dtype = dtype_of(settings.fit)
     trainer = make_trainer(rows, base, settings, process, folder, dtype=dtype)
-    checkpoint = last_checkpoint(folder)
-    started = time.monotonic()
-    with watched(trainer, folder):
-        done = trainer.train(resume_from_checkpoint=checkpoint)
-    seconds = time.monotonic() - started
-    validation = trainer.evaluate()["eval_loss"] if rows.validation else None
-    accelerator = trainer.accelerator
-    state = accelerator.get_state_dict(trainer.model_wrapped) if trainer.is_fsdp_enabled else None
-    if process.main:
-        save_adapter(accelerator.unwrap_model(trainer.model), folder / ADAPTER, state)
-    total = sum(length.all for length in rows.lengths)
-    before = 0 if checkpoint is None else int(checkpoint.rpartition("-")[2])
-    steps = trainer.state.global_step
-    times = round(len(rows.train) * settings.fit.epochs * (steps - before) / max(1, steps))
-    return Fitted(
+    return run_trainer(
+        trainer,
+        settings.fit,
+        process,
+        folder,
         rows=len(rows.train),
-        seen=min(len(rows.train), times),
-        times=times,
-        steps=steps,
-        tokens=round(total * times / len(rows.train)),
-        seconds=seconds,
-        processes=accelerator.num_processes,
-        dtype=str(dtype).removeprefix("torch."),
-        loss=float(done.training_loss),
-        validation_loss=validation,
+        tokens=sum(length.all for length in rows.lengths),
+        save=lambda model, state: save_adapter(model, folder / ADAPTER, state),
     )
 
 
@@ -245,7 +225,10 @@ def make_trainer(rows: RowsToFit, base: Base, settings: Settings, process: Proce
 
 def _dataset(rows: Sequence[AnyRow], texts: Texts) -> Dataset:
     """The rows as TRL takes them, for templates that know no system role too."""
+    from training.speech_trainers import PLACE
+
     made = to_dataset(rows)
+    made = made.add_column(PLACE, list(range(len(rows))))
     if texts.system_role:
         return made
     from debate.models.texts import without_system

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import math
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -19,34 +17,31 @@ from debate.config import NOT_IN_DIGEST, Config
 from debate.models.base import Messages
 from debate.models.load import ModelConfig, ModelField
 from debate.prompts import Prompts
-from debate.provenance import provenance
 from debate.question import Question
-from debate.report import Column, Report, Section, Table, print_table, write_report
-from debate.run_folder import RunFolder, default_path
-from debate.tracking import TrackingConfig, log_run
-from debate.tracking import check as check_tracking
+from debate.report import Column, Table, print_table
+from debate.run_folder import RunFolder
 from tournaments.players import PlayerConfig, SpeechConfig
 from tournaments.questions import choose_questions
 from training.argument_rows import ArgumentConfig, Fits, argument_row_set
 from training.candidate_pairs import PairConfig, pair_row_set
 from training.debater_fit import Method, PreferenceSettings, RowsToFit, fit_debater, lengths_of
 from training.debater_measures import Said, SpeechesConfig, compare_speeches, measure_player, measure_speeches
-from training.finetune_judge import curve
-from training.fitting import METRICS, AdapterSettings, Base, FitSettings, Process, cut_long, find_base
+from training.fitted import Fitted
+from training.fitting import AdapterSettings, Base, FitSettings, Process, cut_long, find_base
+from training.folder import TrainingConfig, count_tags, facts_of, leave, open_folder
 from training.gather import DataConfig, Gathered, gather_all
-from training.judge_fit import Fitted
-from training.rows import AnyRows, check_fold, write_rows
+from training.rows import AnyRows, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
 
+KIND: Final = "debater"
 NAME = "debater"
 """What the measured player is called."""
 
 
-class DebaterTrainingConfig(Config):
+class DebaterTrainingConfig(TrainingConfig):
     """How a debater is trained."""
 
-    base: str = Field("embedded/smollm2-135m", description="embedded/smollm2-135m or hf/FOLDER-OR-ID")
     method: Method = Field(
         "sft",
         description="sft: it learns to say what won; dpo: to prefer the best candidate of a turn to the worst",
@@ -55,7 +50,6 @@ class DebaterTrainingConfig(Config):
         None, min_length=1, description="folder of a debater's adapter to go on from, which dpo holds it close to"
     )
     data: tuple[DataConfig, ...] = Field(min_length=1, description="recorded debates to learn from, of fold debater")
-    validation: tuple[DataConfig, ...] = Field((), description="debates whose loss is logged, of fold validation")
     arguments: ArgumentConfig = Field(ArgumentConfig(), description="which speeches sft learns from")
     pairs: PairConfig = Field(PairConfig(), description="which candidates dpo learns from")
     measure: dict[str, SpeechesConfig] = Field(
@@ -68,22 +62,16 @@ class DebaterTrainingConfig(Config):
         None, description="whose likelihood says what measured quotes are worth; none for the base"
     )
     adapter: AdapterSettings = Field(AdapterSettings(), description="what is trained, unless it starts from an adapter")
-    fit: FitSettings = Field(FitSettings(), description="how")
     packed: bool | None = Field(
         None,
-        description="compute what rows share once, and nothing for padding: two to three times as fast on a CPU; none: "
-        "on a CPU. Its attention keeps all scores, so of long stories on a GPU TRL's own way needs less memory",
+        description="compute what rows share once, and nothing for padding; none: on a CPU. "
+        " Its attention keeps all scores, so of long stories on a GPU TRL's own way needs less memory",
         json_schema_extra=NOT_IN_DIGEST,
     )
     dpo: PreferenceSettings = Field(PreferenceSettings(), description="how dpo weighs what is better")
-    seed: int = Field(
-        0, ge=0, description="of the adapter's first weights, of the order of rows and of measured speeches"
-    )
     merge: bool = Field(
         default=False, description="also save base and adapter as one model", json_schema_extra=NOT_IN_DIGEST
     )
-    prompts: str | None = Field(None, description="folder whose templates take the place of the shipped ones")
-    wandb: TrackingConfig = Field(TrackingConfig(), description="tracking", json_schema_extra=NOT_IN_DIGEST)
 
     @model_validator(mode="after")
     def _asks_for_what_it_learns(self) -> Self:
@@ -192,7 +180,7 @@ def plan_table(config: DebaterTrainingConfig, rows: RowsToFit, process: Process)
         ("tokens of a row, mean", f"{tokens / len(rows.train):,.0f}"),
         ("tokens that are learned", f"{learned:,} ({learned / tokens:.1%})"),
         ("validation rows", f"{len(rows.validation):,}"),
-        ("steps", f"{math.ceil(len(rows.train) / config.fit.batch * config.fit.epochs):,}"),
+        ("steps", f"{config.steps(len(rows.train)):,}"),
         ("processes", f"{process.world}"),
     ]
     return Table(f"Plan: {config.method} of a debater on {config.base}", (Column("what"), Column("number")), lines)
@@ -219,39 +207,18 @@ def speak(
     )
 
 
-def open_run(config: DebaterTrainingConfig, material: Material, prompts: Prompts, invocation: Invocation) -> RunFolder:
-    """Open the run's folder, new or resumed, and write the rows into it."""
-    check_tracking(config.wandb)
-    origin = provenance({"data": material.everything}, prompts.digests)
-    if invocation.resume is not None:
-        return RunFolder.resume(invocation.resume, config, origin)
-    run = RunFolder.create(invocation.output or default_path("finetune-debater"), config, origin)
-    entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in config.data]
-    write_rows(run.path / "rows", material.rows, kind="debater", facts={"data": entries})
-    return run
-
-
 def card_of(
     config: DebaterTrainingConfig, material: Material, fitted: Fitted, figures: Mapping[str, JsonValue]
 ) -> Card:
     """Describe the debater that was trained."""
-    rows = material.rows.rows
     learned: Config = config.arguments if config.method == "sft" else config.pairs
-    facts: dict[str, JsonValue] = {
+    facts = {
         "method": config.method,
         "start": config.start,
         "learned from": learned.model_dump(mode="json"),
-        "adapter": config.adapter.model_dump(mode="json"),
-        "fit": config.fit.model_dump(mode="json"),
-        "seed": config.seed,
-        "protocols": dict(Counter(row.tags.get("protocol", "unknown") for row in rows)),
-        "players": dict(Counter(row.tags.get("player", "unknown") for row in rows)),
-        "assigned": dict(Counter(row.tags.get("assigned", "unknown") for row in rows)),
-        "folds": dict(material.rows.folds),
-        "rows": fitted.rows,
-        "steps": fitted.steps,
-        "measures": dict(figures),
-        "command": "accelerate launch training/finetune_debater.py --config config.yaml",
+        "players": count_tags(material.rows, "player"),
+        "assigned": count_tags(material.rows, "assigned"),
+        **facts_of(config, KIND, material.rows, fitted, figures),
     }
     own, *start = cards_of(config, material.rows)
     stories = tuple(dict.fromkeys(story for card in (own, *start) for story in card.stories))
@@ -261,8 +228,7 @@ def card_of(
 def run_finetune(config: DebaterTrainingConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
     process = Process.here()
-    prompts = Prompts(Path(config.prompts) if config.prompts else None)
-    prompts.check()
+    prompts = config.open_prompts()
     base = find_base(config.base)
     material = read_material(config, prompts, base)
     rows = select_rows(config, material, base)
@@ -275,12 +241,12 @@ def run_finetune(config: DebaterTrainingConfig, invocation: Invocation) -> int:
     if not process.main:
         fit_debater(rows, base, config, process, Path(process.share("")))
         return 0
-    with open_run(config, material, prompts, invocation) as run:
+    questions = material.everything
+    with open_folder(config, invocation, prompts, kind=KIND, rows=material.rows, questions=questions) as run:
         before = speak(config, material, run, prompts, config.start)
-        run.keep_models({})  # from here on what there is can be gone on with
         process.share(str(run.path))
         fitted = fit_debater(rows, base, config, process, run.path)
-        gc.collect()
+        gc.collect()  # the trained model goes before its adapter is loaded anew
         return _finish(config, material, run, prompts, base, fitted=fitted, before=before)
 
 
@@ -306,29 +272,16 @@ def _finish(
     save_card(adapter, card)
     if config.merge:
         save_merged(base, adapter, run.path / MERGED, card)
-    speeches = [compare_speeches(before[name], after[name], title=name) for name in after]
-    tables = [counts_table(material.rows), fitted.table(), *speeches]
-    for table in tables[1:]:
-        print_table(table)
-    metrics: dict[str, Any] = {"training": fitted.values(), "measures": figures}
-    run.write_json("metrics.json", metrics)
-    report = Report(
+    leave(
+        config,
+        run,
+        command=COMMAND.name,
         title=f"A debater on {config.base}, {config.method}",
-        subtitle=f"{fitted.rows} rows, {fitted.steps} steps",
-        sections=[Section("Training", tuple(tables[:2])), *(Section(table.title, (table,)) for table in speeches)],
+        rows=material.rows,
+        fitted=fitted,
+        tables=[compare_speeches(before[name], after[name], title=name) for name in after],
+        figures=figures,
     )
-    write_report(report, (), run.path)
-    log_run(
-        config.wandb,
-        run_folder=run.path,
-        command="training.finetune_debater",
-        settings=config.model_dump(mode="json"),
-        tables=[*tables, curve(run.path / METRICS)],
-        metrics=metrics,
-        recorded=[],
-        seed=config.seed,
-    )
-    sys.stdout.write(f"\nAdapter: {adapter}\nReport: {run.path / 'report.html'}\n")
     return 0
 
 

@@ -4,72 +4,60 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import math
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field, JsonValue
 
 from debate.agents.judge import JudgeConfig
 from debate.card import Card, check_judge_unseen, check_unseen
 from debate.command import Command, Invocation
-from debate.config import NOT_IN_DIGEST, Config
+from debate.config import NOT_IN_DIGEST
 from debate.models.load import ModelConfig
 from debate.prompts import Prompts
-from debate.provenance import provenance
 from debate.record import Recorded
-from debate.report import Column, Report, Section, Table, print_table, write_report
-from debate.run_folder import RunFolder, default_path
-from debate.tracking import TrackingConfig, log_run
-from debate.tracking import check as check_tracking
+from debate.report import Column, Table, print_table
+from debate.run_folder import RunFolder
 from training.baseline import marks_baseline
+from training.fitted import Fitted
 from training.fitting import (
-    METRICS,
-    AdapterSettings,
     Base,
-    FitSettings,
     Process,
     cut_long,
     find_base,
-    read_metrics,
 )
+from training.folder import TrainingConfig, facts_of, leave, open_folder
 from training.gather import DataConfig, Gathered, gather_all
-from training.judge_fit import Fitted, Rows, fit_judge, lengths_of
+from training.judge_fit import Rows, fit_judge, lengths_of
 from training.judge_measures import before_after, judge_with, measure
 from training.judge_rows import JudgeReply, judge_row_set
-from training.rows import Row, RowSet, check_fold, write_rows
+from training.rows import Row, RowSet, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
 
+KIND: Final = "judge"
 
-class JudgeTrainingConfig(Config):
+
+class JudgeTrainingConfig(TrainingConfig):
     """How a judge is trained."""
 
-    base: str = Field("embedded/smollm2-135m", description="embedded/smollm2-135m or hf/FOLDER-OR-ID")
     judge: JudgeReply = Field(
         "letter",
         description="letter: it replies with the answer's letter; reason: it learns recorded reasoning that "
         "ended right",
     )
     data: tuple[DataConfig, ...] = Field(min_length=1, description="debates to train on, of fold judge")
-    validation: tuple[DataConfig, ...] = Field((), description="debates whose loss is logged, of fold validation")
     measure: dict[str, DataConfig] = Field(
         {}, description="debates that it judges before and after training, by a name; on stories it is not trained on"
     )
-    adapter: AdapterSettings = Field(AdapterSettings(), description="what is trained")
-    fit: FitSettings = Field(FitSettings(), description="how")
     mass_weight: float = Field(
         1.0, ge=0, description="of a letter judge: weight in the loss of -log(probability of all letters together)"
     )
-    seed: int = Field(0, ge=0, description="of the adapter's first weights and of the order of rows")
     merge: bool = Field(
         default=False, description="also save base and adapter as one model", json_schema_extra=NOT_IN_DIGEST
     )
-    prompts: str | None = Field(None, description="folder whose templates take the place of the shipped ones")
-    wandb: TrackingConfig = Field(TrackingConfig(), description="tracking", json_schema_extra=NOT_IN_DIGEST)
 
 
 class Material(NamedTuple):
@@ -138,7 +126,7 @@ def plan_table(config: JudgeTrainingConfig, rows: Rows, process: Process) -> Tab
         ("tokens of an epoch", rows.tokens),
         ("tokens of a row, mean", round(rows.tokens / len(rows.train))),
         ("validation rows", len(rows.validation)),
-        ("steps", math.ceil(math.ceil(len(rows.train) / config.fit.batch) * config.fit.epochs)),
+        ("steps", config.steps(len(rows.train))),
         ("processes", process.world),
     ]
     columns = (Column("what"), Column("number", kind="count"))
@@ -156,19 +144,6 @@ class Training(NamedTuple):
     prompts: Prompts
     material: Material
     base: Base
-
-    def open(self, invocation: Invocation) -> RunFolder:
-        """Open the run's folder, new or resumed, and write the rows into it."""
-        check_tracking(self.config.wandb)
-        questions = {"rows": [question for part in self.material.everything for question in part.questions]}
-        origin = provenance(questions, self.prompts.digests)
-        if invocation.resume is not None:
-            return RunFolder.resume(invocation.resume, self.config, origin)
-        run = RunFolder.create(invocation.output or default_path("finetune-judge"), self.config, origin)
-        entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in self.config.data]
-        write_rows(run.path / "rows", self.material.rows, kind="judge", facts={"data": entries})
-        run.keep_models({})  # from here on the folder can be gone on with
-        return run
 
     def judge(self, run: RunFolder, adapter: Path | None) -> Judged:
         """Have the base, with the adapter or without, judge what is measured, by the way that everybody uses."""
@@ -189,19 +164,8 @@ class Training(NamedTuple):
     def card(self, fitted: Fitted, figures: Mapping[str, JsonValue]) -> Card:
         """Describe the judge that was trained."""
         config, rows = self.config, self.material.rows
-        facts: dict[str, JsonValue] = {
-            "judge": config.judge,
-            "adapter": config.adapter.model_dump(mode="json"),
-            "fit": config.fit.model_dump(mode="json"),
-            "seed": config.seed,
-            "protocols": dict(Counter(row.tags.get("protocol", "?") for row in rows.rows)),
-            "folds": dict(rows.folds),
-            "rows": fitted.rows,
-            "steps": fitted.steps,
-            "measures": dict(figures),
-            "command": "accelerate launch training/finetune_judge.py --config config.yaml",
-        }
-        return Card(kind="judge", base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
+        facts = {"judge": config.judge, **facts_of(config, KIND, rows, fitted, figures)}
+        return Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
 
     def baseline(self) -> Table | None:
         """Measure what marks and counts alone tell of the measured debates."""
@@ -216,8 +180,7 @@ class Training(NamedTuple):
 def run_finetune(config: JudgeTrainingConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
     process = Process.here()
-    prompts = Prompts(Path(config.prompts) if config.prompts else None)
-    prompts.check()
+    prompts = config.open_prompts()
     training = Training(config, prompts, read_material(config, prompts), find_base(config.base))
     rows = select_rows(config, training.material, training.base)
     config.fit.per_pass(process.world)
@@ -229,7 +192,8 @@ def run_finetune(config: JudgeTrainingConfig, invocation: Invocation) -> int:
     if not process.main:
         fit_judge(rows, training.base, config, process, Path(process.share("")))
         return 0
-    with training.open(invocation) as run:
+    questions = [question for part in training.material.everything for question in part.questions]
+    with open_folder(config, invocation, prompts, kind=KIND, rows=training.material.rows, questions=questions) as run:
         before = training.judge(run, None)
         process.share(str(run.path))
         fitted = fit_judge(rows, training.base, config, process, run.path)
@@ -251,38 +215,17 @@ def finish(training: Training, run: RunFolder, fitted: Fitted, before: Judged) -
         save_merged(training.base, adapter, run.path / MERGED, card)
     baseline = training.baseline()
     measured = [before_after(before[name], after[name], title=name) for name in after]
-    tables = [fitted.table(), *measured, *([] if baseline is None else [baseline])]
-    for table in tables:
-        print_table(table)
-    metrics: dict[str, Any] = {"training": fitted.values(), "measures": figures}
-    run.write_json("metrics.json", metrics)
-    report = Report(
-        title=f"A {training.config.judge} judge on {training.config.base}",
-        subtitle=f"{fitted.rows} rows, {fitted.steps} steps",
-        sections=[Section("Rows", (counts_table(training.material.rows),))]
-        + [Section(table.title, (table,)) for table in tables],
-    )
-    write_report(report, (), run.path)
-    log_run(
-        training.config.wandb,
-        run_folder=run.path,
+    leave(
+        training.config,
+        run,
         command=COMMAND.name,
-        settings=training.config.model_dump(mode="json"),
-        tables=[*tables, curve(run.path / METRICS)],
-        metrics=metrics,
-        recorded=[],
-        seed=training.config.seed,
+        title=f"A {training.config.judge} judge on {training.config.base}",
+        rows=training.material.rows,
+        fitted=fitted,
+        tables=[*measured, *([] if baseline is None else [baseline])],
+        figures=figures,
     )
-    sys.stdout.write(f"\nAdapter: {adapter}\nReport: {run.path / 'report.html'}\n")
     return 0
-
-
-def curve(path: Path) -> Table:
-    """Put the lines of ``metrics.jsonl`` into a table."""
-    lines = read_metrics(path)
-    names = list(dict.fromkeys(name for line in lines for name in line))
-    rows = [[line.get(name) for name in names] for line in lines]
-    return Table("Training curve", tuple(Column(name) for name in names), rows)
 
 
 COMMAND = Command(

@@ -3,45 +3,40 @@
 from __future__ import annotations
 
 import gc
-import math
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field, JsonValue, field_validator
 
 from debate.card import Card, check_judge_unseen, check_unseen
 from debate.command import Command, Invocation
-from debate.config import NOT_IN_DIGEST, Config
 from debate.models.load import ModelConfig
 from debate.prompts import Prompts
-from debate.provenance import provenance
-from debate.report import Column, Report, Section, Table, print_table, write_report
-from debate.run_folder import RunFolder, default_path
-from debate.tracking import TrackingConfig, log_run
-from debate.tracking import check as check_tracking
+from debate.report import Column, Table, print_table
+from debate.run_folder import RunFolder
 from training.candidate_pairs import PairConfig
-from training.fitting import METRICS, AdapterSettings, Base, FitSettings, Process, cut_long, find_base, read_metrics
+from training.fitted import Fitted
+from training.fitting import AdapterSettings, Base, FitSettings, Process, cut_long, find_base
+from training.folder import TrainingConfig, facts_of, leave, open_folder
 from training.gather import DataConfig, Gathered, gather_all
 from training.reward_measures import PairMeasures, ask_rewards, baseline_measures, measure_pairs, measures_table
 from training.reward_rows import reward_row_set
-from training.rows import PairRow, RowSet, check_fold, write_rows
+from training.rows import PairRow, RowSet, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, save_card
 
+KIND: Final = "preference"
 VALIDATION = "validation"
 
 
-class PreferenceTrainingConfig(Config):
+class PreferenceTrainingConfig(TrainingConfig):
     """How a reward model is trained."""
 
-    base: str = Field("embedded/smollm2-135m", description="embedded/smollm2-135m or hf/FOLDER-OR-ID")
     data: tuple[DataConfig, ...] = Field(
         min_length=1, description="recorded debates to train on, of fold judge, by players with an optimizer"
     )
-    validation: tuple[DataConfig, ...] = Field((), description="debates whose loss is logged, of fold validation")
     measure: dict[str, DataConfig] = Field(
         {}, description="more debates whose pairs it is measured on, by a name; on stories it is not trained on"
     )
@@ -53,9 +48,6 @@ class PreferenceTrainingConfig(Config):
         ge=0,
         description="weight in the loss of the squared sum of both rewards, which keeps rewards around 0",
     )
-    seed: int = Field(0, ge=0, description="of the adapter's first weights and of the order of rows")
-    prompts: str | None = Field(None, description="folder whose templates take the place of the shipped ones")
-    wandb: TrackingConfig = Field(TrackingConfig(), description="tracking", json_schema_extra=NOT_IN_DIGEST)
 
     @field_validator("measure")
     @classmethod
@@ -142,7 +134,7 @@ def plan_table(config: PreferenceTrainingConfig, chosen: Chosen, process: Proces
         ("tokens of an epoch", chosen.tokens),
         ("tokens of a speech with its prompt, mean", round(chosen.tokens / (2 * len(chosen.train)))),
         ("validation pairs", len(chosen.held)),
-        ("steps", math.ceil(len(chosen.train) / config.fit.batch * config.fit.epochs)),
+        ("steps", config.steps(len(chosen.train))),
         ("processes", process.world),
     ]
     return Table(f"Plan: a reward model on {config.base}", (Column("what"), Column("number", kind="count")), lines)
@@ -181,26 +173,10 @@ def measure_all(
     return found
 
 
-def open_run(
-    config: PreferenceTrainingConfig, material: Material, prompts: Prompts, invocation: Invocation
-) -> RunFolder:
-    """Open the run's folder, new or resumed, and write the pairs into it."""
-    check_tracking(config.wandb)
-    questions = {"rows": [question for part in material.everything for question in part.questions]}
-    origin = provenance(questions, prompts.digests)
-    if invocation.resume is not None:
-        return RunFolder.resume(invocation.resume, config, origin)
-    run = RunFolder.create(invocation.output or default_path("finetune-preference"), config, origin)
-    entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in config.data]
-    write_rows(run.path / "rows", material.rows, kind="preference", facts={"data": entries})
-    return run
-
-
 def run_finetune(config: PreferenceTrainingConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
     process = Process.here()
-    prompts = Prompts(Path(config.prompts) if config.prompts else None)
-    prompts.check()
+    prompts = config.open_prompts()
     material = read_material(config, prompts)
     base = find_base(config.base)
     chosen = choose_rows(config, material, base)
@@ -217,12 +193,12 @@ def run_finetune(config: PreferenceTrainingConfig, invocation: Invocation) -> in
     if not process.main:
         fit_reward(pairs, base, settings, process, Path(process.share("")))
         return 0
-    with open_run(config, material, prompts, invocation) as run:
+    questions = [question for part in material.everything for question in part.questions]
+    with open_folder(config, invocation, prompts, kind=KIND, rows=material.rows, questions=questions) as run:
         before = measure_all(config, material, run, None)
-        run.keep_models({})  # from here on what there is can be gone on with
         process.share(str(run.path))
         fitted = fit_reward(pairs, base, settings, process, run.path)
-        gc.collect()
+        gc.collect()  # the trained model goes before its adapter is loaded anew
         return _finish(config, material, run, fitted, before)
 
 
@@ -230,7 +206,7 @@ def _finish(
     config: PreferenceTrainingConfig,
     material: Material,
     run: RunFolder,
-    fitted: Any,
+    fitted: Fitted,
     before: Mapping[str, dict[str, PairMeasures]],
 ) -> int:
     """Measure the reward model by the way by which optimizers ask it, and leave tables, figures and its card."""
@@ -242,62 +218,30 @@ def _finish(
         name: {which: found.values() for which, found in group.items()} for name, group in measures.items()
     }
     save_card(adapter, card_of(config, material, fitted, figures))
-    tables = [fitted.table(), *(measures_table(group, name) for name, group in measures.items())]
-    for table in tables:
-        print_table(table)
-    metrics: dict[str, Any] = {"training": fitted.values(), "measures": figures}
-    run.write_json("metrics.json", metrics)
-    report = Report(
+    leave(
+        config,
+        run,
+        command=COMMAND.name,
         title=f"A reward model on {config.base}",
-        subtitle=f"{fitted.rows} pairs, {fitted.steps} steps",
-        sections=[
-            Section("Training", (counts_table(material.rows), tables[0])),
-            *(Section(table.title, (table,)) for table in tables[1:]),
-        ],
+        rows=material.rows,
+        fitted=fitted,
+        tables=[measures_table(group, name) for name, group in measures.items()],
+        figures=figures,
     )
-    write_report(report, (), run.path)
-    log_run(
-        config.wandb,
-        run_folder=run.path,
-        command="training.finetune_preference",
-        settings=config.model_dump(mode="json"),
-        tables=[*tables, curve(run.path / METRICS)],
-        metrics=metrics,
-        recorded=[],
-        seed=config.seed,
-    )
-    sys.stdout.write(f"\nAdapter: {adapter}\nReport: {run.path / 'report.html'}\n")
     return 0
 
 
 def card_of(
-    config: PreferenceTrainingConfig, material: Material, fitted: Any, figures: Mapping[str, JsonValue]
+    config: PreferenceTrainingConfig, material: Material, fitted: Fitted, figures: Mapping[str, JsonValue]
 ) -> Card:
     """Describe the reward model that was trained."""
     rows = material.rows
-    facts: dict[str, JsonValue] = {
+    facts = {
         "pairs": config.pairs.model_dump(mode="json"),
-        "adapter": config.adapter.model_dump(mode="json"),
-        "fit": config.fit.model_dump(mode="json"),
         "center": config.center,
-        "seed": config.seed,
-        "protocols": dict(Counter(row.tags.get("protocol", "?") for row in rows.rows)),
-        "folds": dict(rows.folds),
-        "rows": fitted.rows,
-        "steps": fitted.steps,
-        "measures": dict(figures),
-        "command": "accelerate launch training/finetune_preference.py --config config.yaml",
+        **facts_of(config, KIND, rows, fitted, figures),
     }
-    return Card(kind="preference", base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
-
-
-def curve(path: Path) -> Table:
-    """Put the lines of ``metrics.jsonl`` into a table."""
-    lines = read_metrics(path)
-    names = list(dict.fromkeys(name for line in lines for name in line))
-    return Table(
-        "Training curve", tuple(Column(name) for name in names), [[line.get(name) for name in names] for line in lines]
-    )
+    return Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
 
 
 COMMAND = Command(

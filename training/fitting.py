@@ -379,13 +379,6 @@ def cut_long(lengths: Sequence[int], fit: FitSettings, base: Base, what: str) ->
     return Cut(kept, over)
 
 
-def metrics_callback(path: Path) -> Any:
-    """Return a callback that writes ``metrics.jsonl``; see ``training.shown.Metrics``."""
-    from training.shown import Metrics
-
-    return Metrics(path)
-
-
 @contextlib.contextmanager
 def watched(trainer: Any, folder: Path) -> Iterator[None]:
     """Have a trainer write ``metrics.jsonl``, and show where it is, while it trains.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from debate.report import Column, Table
+from training.fitted import Fitted, run_trainer
 from training.fitting import (
     AdapterSettings,
     Base,
@@ -18,10 +16,8 @@ from training.fitting import (
     add_adapter,
     arguments,
     dtype_of,
-    last_checkpoint,
     load_base,
     set_threads,
-    watched,
 )
 from training.judge_rows import JudgeReply
 from training.rows import Row
@@ -64,57 +60,6 @@ class Settings(Protocol):
     def seed(self) -> int: ...  # noqa: D102
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """What was fitted.
-
-    Attributes:
-        rows: Rows of an epoch.
-        seen: Different rows that were fitted in this session, in all processes.
-        times: How often, rows counted anew each time.
-        steps: Steps of the optimizer, those before a resume included.
-        tokens: Of the rows seen in this session.
-        seconds: Of this session.
-        processes: How many took part.
-        dtype: Of the base.
-        loss: Mean over the session.
-        validation_loss: At the end, or None.
-    """
-
-    rows: int
-    seen: int
-    times: int
-    steps: int
-    tokens: int
-    seconds: float
-    processes: int
-    dtype: str
-    loss: float
-    validation_loss: float | None
-
-    def values(self) -> dict[str, int | float | str | None]:
-        """Return the figures as plain values."""
-        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**found, "tokens_per_second": self.tokens / self.seconds}
-
-    def table(self) -> Table:
-        """Return the figures as a table."""
-        lines = [(name.replace("_", " "), _shown(value)) for name, value in self.values().items()]
-        return Table("Training", (Column("what"), Column("value")), lines)
-
-
-def _shown(value: float | str | None) -> str:
-    return (
-        f"{value:.4g}"
-        if isinstance(value, float)
-        else "-"
-        if value is None
-        else f"{value:,}"
-        if isinstance(value, int)
-        else value
-    )
-
-
 def lengths_of(rows: Sequence[Row], texts: Texts, reply: JudgeReply) -> list[int]:
     """Count the tokens of each row: of the prompt, and of a reply that is more than a letter.
 
@@ -147,27 +92,14 @@ def fit_judge(rows: Rows, base: Base, settings: Settings, process: Process, fold
     if settings.judge == "reason":
         return _fit_reasoning(rows, base, settings, process, folder)
     trainer = letter_trainer(rows, base, settings, process, folder)
-    started = time.monotonic()
-    with watched(trainer, folder):
-        done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
-    seconds = time.monotonic() - started
-    validation = trainer.evaluate()["eval_loss"] if rows.validation else None
-    accelerator = trainer.accelerator
-    state = accelerator.get_state_dict(trainer.model_wrapped) if trainer.is_fsdp_enabled else None
-    if process.main:
-        save_adapter(accelerator.unwrap_model(trainer.model), folder / ADAPTER, state)
-    seen = _gathered(trainer.seen, process)
-    return Fitted(
+    return run_trainer(
+        trainer,
+        settings.fit,
+        process,
+        folder,
         rows=len(rows.train),
-        seen=len(seen),
-        times=sum(seen.values()),
-        steps=trainer.state.global_step,
-        tokens=round(rows.tokens * sum(seen.values()) / len(rows.train)),
-        seconds=seconds,
-        processes=accelerator.num_processes,
-        dtype=str(dtype_of(settings.fit)).removeprefix("torch."),
-        loss=float(done.training_loss),
-        validation_loss=validation,
+        tokens=rows.tokens,
+        save=lambda model, state: save_adapter(model, folder / ADAPTER, state),
     )
 
 
@@ -191,18 +123,6 @@ def _fit_reasoning(rows: Rows, base: Base, settings: Settings, process: Process,
     lengths = lengths_of_speeches(rows.train, base.texts)
     as_speeches = _Reasoning(settings.adapter, settings.fit, settings.seed, PreferenceSettings())
     return fit_debater(RowsToFit(rows.train, rows.validation, lengths, rows.over), base, as_speeches, process, folder)
-
-
-def _gathered(seen: Counter[str], process: Process) -> Counter[str]:
-    """Add up what every process has seen."""
-    if process.world == 1:
-        return seen
-    from accelerate.utils import gather_object
-
-    total: Counter[str] = Counter()
-    for part in gather_object([dict(seen)]):
-        total.update(part)
-    return total
 
 
 def letter_trainer(rows: Rows, base: Base, settings: Settings, process: Process, folder: Path) -> LetterTrainer:

@@ -5,7 +5,7 @@ This module imports torch at its top: it is itself imported only where a reward 
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,8 @@ from trl.trainer.reward_config import RewardConfig
 from trl.trainer.reward_trainer import DataCollatorForPreference, RewardTrainer
 
 from debate.models.texts import Texts
+from training.fitted import Fitted, run_trainer
 from training.fitting import (
-    METRICS,
     AdapterSettings,
     Base,
     FitSettings,
@@ -26,13 +26,10 @@ from training.fitting import (
     TrainingError,
     arguments,
     dtype_of,
-    last_checkpoint,
     load_base,
     lora_config,
-    metrics_callback,
     set_threads,
 )
-from training.judge_fit import Fitted
 from training.rows import PairRow
 from training.saving import ADAPTER
 
@@ -190,8 +187,7 @@ class PairTrainer(RewardTrainer):
 
     def __init__(self, *, rows: Sequence[PairRow], **given: Any) -> None:
         super().__init__(**given)
-        self.seen: set[int] = set()
-        self.times = 0
+        self.seen: Counter[int] = Counter()
         self._rows = rows
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
@@ -210,7 +206,6 @@ class PairTrainer(RewardTrainer):
                     "fit.learning_rate, or set fit.dtype to float32"
                 )
             self.seen.update(places)
-            self.times += len(places)
         return found
 
 
@@ -232,26 +227,15 @@ def fit_reward(pairs: Pairs, base: Base, settings: Settings, process: Process, f
     """
     set_threads()
     trainer = make_trainer(pairs, base, settings, process, folder)
-    started = time.monotonic()
-    done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
-    seconds = time.monotonic() - started
-    validation = trainer.evaluate()["eval_loss"] if pairs.held else None
-    state = trainer.accelerator.get_state_dict(trainer.model_wrapped) if trainer.is_fsdp_enabled else None
-    if process.main:
-        save_reward(trainer.accelerator.unwrap_model(trainer.model), base, folder / ADAPTER, state)
-    seen, times = _gathered(trainer, process)
     tokens = sum(len(chosen) + len(rejected) for chosen, rejected in _sides(trainer.train_dataset))
-    return Fitted(
+    return run_trainer(
+        trainer,
+        settings.fit,
+        process,
+        folder,
         rows=len(pairs.train),
-        seen=len(seen),
-        times=times,
-        steps=trainer.state.global_step,
-        tokens=round(tokens * times / len(pairs.train)),
-        seconds=seconds,
-        processes=trainer.accelerator.num_processes,
-        dtype=str(dtype_of(settings.fit)).removeprefix("torch."),
-        loss=float(done.training_loss),
-        validation_loss=validation,
+        tokens=tokens,
+        save=lambda model, state: save_reward(model, base, folder / ADAPTER, state),
     )
 
 
@@ -278,7 +262,6 @@ def make_trainer(pairs: Pairs, base: Base, settings: Settings, process: Process,
         data_collator=PlacedPairs(pad_token_id=padding),
         train_dataset=data[0],
         eval_dataset=data[1] if pairs.held else None,
-        callbacks=[metrics_callback(folder / METRICS)],
     )
 
 
@@ -303,13 +286,3 @@ def save_reward(model: PeftModel, base: Base, folder: Path, state: dict[str, Ten
 
 def _sides(data: Any) -> Iterable[tuple[list[int], list[int]]]:
     return zip(data[CHOSEN], data[REJECTED], strict=True)
-
-
-def _gathered(trainer: PairTrainer, process: Process) -> tuple[set[int], int]:
-    """Add up what every process has seen."""
-    if process.world == 1:
-        return trainer.seen, trainer.times
-    from accelerate.utils import gather_object
-
-    parts = gather_object([(sorted(trainer.seen), trainer.times)])
-    return {place for seen, _ in parts for place in seen}, sum(times for _, times in parts)

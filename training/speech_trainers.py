@@ -5,6 +5,7 @@ This module imports torch at its top: it is itself imported only where a model i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,24 +17,27 @@ from trl.trainer.sft_trainer import SFTTrainer
 from training.fitting import TrainingError
 from training.packed_forward import group_order
 
+PLACE = "place"
+"""The column of a row's place among the rows."""
 _NAMES = "names"
 
 
 class _Names:
-    """The questions of a batch; a thing of its own, so that nobody takes it for tensors on the way."""
+    """The rows of a batch; a thing of its own, so that nobody takes it for tensors on the way."""
 
-    def __init__(self, questions: Sequence[str]) -> None:
-        self.questions = tuple(dict.fromkeys(questions))
+    def __init__(self, examples: Sequence[dict[str, Any]]) -> None:
+        self.questions = tuple(dict.fromkeys(str(example["question"]) for example in examples))
+        self.places = [int(example[PLACE]) for example in examples]
 
 
 class _Naming:
-    """A collator that also says which questions a batch is of."""
+    """A collator that also says which rows a batch is of."""
 
     def __init__(self, collator: Any) -> None:
         self._collator = collator
 
     def __call__(self, examples: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        return {**self._collator(examples), _NAMES: _Names([str(example["question"]) for example in examples])}
+        return {**self._collator(examples), _NAMES: _Names(examples)}
 
 
 class StorySampler(Sampler[int]):
@@ -60,6 +64,7 @@ class _ByStory:
 
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
+        self.seen: Counter[int] = Counter()
         self.data_collator: Any = _Naming(self.data_collator)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> StorySampler:
@@ -88,6 +93,8 @@ class _ByStory:
                 f"the loss at step {step} is not finite, in rows of {', '.join(map(repr, names.questions))}; lower "
                 "fit.learning_rate, set fit.dtype to float32, or look at these rows"
             )
+        if model.training:
+            self.seen.update(names.places)
         return found
 
 

@@ -20,8 +20,8 @@ from debate.models.load import ModelConfig, open_model
 from tests.tiny import save_adapter, save_model
 from training.debater_fit import AnyRow, Lengths, RowsToFit, fit_debater, lengths_of, load_start, make_trainer, replies
 from training.finetune_debater import DebaterTrainingConfig
+from training.fitted import Fitted
 from training.fitting import AdapterSettings, Base, Process, TrainingError, find_base, read_metrics, watched
-from training.judge_fit import Fitted
 from training.packed_forward import group_order
 from training.rows import PairRow, Row
 from training.saving import ADAPTER
@@ -171,12 +171,21 @@ def test_the_losses_are_those_of_plain_trl(base: Base, tmp_path: Path, method: s
         assert ours[0] == pytest.approx(math.log(2), abs=1e-5)
 
 
+@pytest.mark.parametrize(("number", "epochs"), [(9, 2), (8, 1.5)])
+def test_a_plan_counts_the_steps_that_are_made(base: Base, tmp_path: Path, number: int, epochs: float) -> None:
+    config = settings(epochs=epochs)
+    done = fit(rows_of(number), base, config, tmp_path)
+    assert done.steps == config.steps(number)
+    # Half an epoch more sees only some rows again: what is told of it is counted, not computed.
+    assert (done.seen, done.times) == (number, round(number * epochs))
+
+
 def test_speeches_are_learned_and_the_adapter_is_a_player_s(base: Base, tmp_path: Path) -> None:
     rows = rows_of(64)
     done = fit(rows, base, settings(epochs=6), tmp_path, held=8)
     losses = [line["loss"] for line in read_metrics(tmp_path / "metrics.jsonl") if "loss" in line]
     assert np.mean(losses[-8:]) < 0.5 * np.mean(losses[:8])
-    assert (done.rows, done.steps, done.times) == (64, 96, 384)
+    assert (done.rows, done.seen, done.steps, done.times) == (64, 64, 96, 384)
     assert done.validation_loss is not None
     row = rows[0]
 

@@ -18,6 +18,7 @@ from debate.models.base import Message
 from debate.models.load import ModelConfig, open_model
 from tests.tiny import save_model
 from training.finetune_judge import JudgeTrainingConfig
+from training.fitted import Fitted
 from training.fitting import (
     AdapterSettings,
     Base,
@@ -30,7 +31,7 @@ from training.fitting import (
     load_base,
     read_metrics,
 )
-from training.judge_fit import Fitted, Rows, fit_judge, lengths_of
+from training.judge_fit import Rows, fit_judge, lengths_of
 from training.rows import Row
 from training.saving import ADAPTER
 
