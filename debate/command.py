@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Generic
 
 from debate import config as configuration
-from debate.config import ConfigT, Tree
+from debate.config import ConfigT, Tree, Variants
 from debate.errors import ConfigError, DissoiError
 from debate.run_folder import CONFIG, check_is_run
 
@@ -50,7 +50,7 @@ class Command(Generic[ConfigT]):
     Attributes:
         name: As in ``python -m NAME``.
         about: What it does, in a sentence or two.
-        config: The class of its configuration.
+        config: The class of its configuration, or variants of which the configuration says which it is.
         run: Does it; returns the exit code.
         default: The configuration file used when none is given; None if one is needed, or if flags can set every key
             that has no default.
@@ -61,7 +61,7 @@ class Command(Generic[ConfigT]):
 
     name: str
     about: str
-    config: type[ConfigT]
+    config: type[ConfigT] | Variants[ConfigT]
     run: Callable[[ConfigT, Invocation], int]
     default: Path | None = None
     positional: str | None = None
@@ -94,6 +94,8 @@ class Command(Generic[ConfigT]):
 
     def _needs_file(self, tree: Tree) -> bool:
         """Whether flags and arguments leave keys unset that have no default."""
+        if isinstance(self.config, Variants):
+            return self.config.key not in tree and not any(key in tree for key in self.config.alone)
         return any(field.is_required() and name not in tree for name, field in self.config.model_fields.items())
 
     def _read(self, arguments: list[str]) -> tuple[ConfigT, Invocation]:

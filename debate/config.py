@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import types
 import typing
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pydantic
 import yaml
@@ -25,6 +27,43 @@ class Config(pydantic.BaseModel):
 
 
 ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+@dataclass(frozen=True, slots=True)
+class Variants(Generic[ConfigT]):
+    """Configurations of one command that are told apart by a key.
+
+    Attributes:
+        key: The key whose value names the variant.
+        classes: By that value.
+        alone: By a key that only this variant has, so that it needs no other to be told.
+    """
+
+    key: str
+    classes: Mapping[str, type[ConfigT]]
+    alone: Mapping[str, type[ConfigT]] = dataclasses.field(default_factory=dict)
+
+    def choose(self, tree: Mapping[str, Any], *, where: str) -> type[ConfigT]:
+        """Return the class of the variant that a tree is of.
+
+        Args:
+            tree: Keys and values.
+            where: Names the file or flags in messages.
+
+        Raises:
+            ConfigError: The key is missing, or names no variant.
+        """
+        for key, config in self.alone.items():
+            if tree.get(key) is not None:
+                return config
+        known = ", ".join(self.classes)
+        name = tree.get(self.key)
+        if name is None:
+            raise ConfigError(f"{where}: {self.key}: missing; set it to one of {known}")
+        if not isinstance(name, str) or name not in self.classes:
+            raise ConfigError(f"{where}: {self.key}: {name!r} is none of {known}")
+        return self.classes[name]
+
 
 #: Put into ``Field(json_schema_extra=...)`` of what may change on a resume without changing results.
 NOT_IN_DIGEST: dict[str, Any] = {"digest": False}
@@ -126,11 +165,11 @@ def _index(items: list[Any], key: str, where: str, *, append: bool) -> int:
     return int(key)
 
 
-def parse(config: type[ConfigT], tree: Mapping[str, Any], *, where: str) -> ConfigT:
+def parse(config: type[ConfigT] | Variants[ConfigT], tree: Mapping[str, Any], *, where: str) -> ConfigT:
     """Validate a tree against a configuration class.
 
     Args:
-        config: The class.
+        config: The class, or variants, of which the tree says which it is.
         tree: Keys and values.
         where: Names the file or flags in messages.
 
@@ -140,6 +179,8 @@ def parse(config: type[ConfigT], tree: Mapping[str, Any], *, where: str) -> Conf
     Raises:
         ConfigError: One line for each wrong value; unknown keys come with the nearest known one.
     """
+    if isinstance(config, Variants):
+        config = config.choose(tree, where=where)
     try:
         return config.model_validate(tree)
     except pydantic.ValidationError as error:
@@ -209,8 +250,12 @@ def _inner(annotation: object, *, is_list: bool = False) -> Iterator[tuple[type[
             yield from _inner(argument, is_list=is_list or origin in {list, tuple, Sequence})
 
 
-def describe(config: type[Config]) -> str:
-    """List a configuration's keys with type, default and meaning, for ``--help``."""
+def describe(config: type[Config] | Variants[ConfigT]) -> str:
+    """List a configuration's keys with type, default and meaning, for ``--help``; of variants one after the other."""
+    if isinstance(config, Variants):
+        named = {f"With {config.key} {name}": one for name, one in config.classes.items()}
+        named |= {f"With {name}": one for name, one in config.alone.items()}
+        return "\n\n".join(f"{title}:\n{describe(one)}" for title, one in named.items())
     lines = []
 
     def walk(model: type[Config], prefix: str) -> None:

@@ -1,0 +1,20 @@
+"""What recorded outcomes amount to: the same figures as tables and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from debate.report import Table
+
+
+class Found(NamedTuple):
+    """Figures of recorded outcomes.
+
+    Attributes:
+        tables: For people.
+        metrics: The same as plain values that JSON can hold.
+    """
+
+    tables: Sequence[Table]
+    metrics: Mapping[str, object]
