@@ -22,7 +22,7 @@ from debate.prompts import Prompts
 from debate.provenance import provenance
 from debate.question import Question
 from debate.record import Recorded, to_json
-from debate.report import DebatePage, Report, Table, print_table, write_report
+from debate.report import DebatePage, Page, Report, Table, print_table, write_report
 from debate.run_folder import RunFolder, default_path
 from debate.tracking import check as check_tracking
 from debate.tracking import log_run
@@ -188,25 +188,46 @@ class Session:
         Returns:
             The exit code: 1 where too many verdicts are unparsed or too many debates failed.
         """
+        shown = spread(recorded, MOST_PAGES)
+        pages = (DebatePage(item.debate, item.verdicts) for item in shown)
+        judged = recorded.turnless() if isinstance(recorded, Held) else recorded
+        failures = check_quality(self._config, judged) if by_judge is None else []
+        for judge, items in (by_judge or {}).items():
+            failures += [f"judge {judge}: {failure}" for failure in check_quality(self._config, items)]
+        report = with_page_note(report, len(shown), len(recorded))
+        return self.conclude(run, report, metrics, pages, failures=failures, recorded=recorded)
+
+    def conclude(
+        self,
+        run: RunFolder,
+        report: Report,
+        metrics: Mapping[str, object],
+        pages: Iterable[Page],
+        *,
+        failures: Sequence[str],
+        recorded: Sequence[Recorded] = (),
+    ) -> int:
+        """Do what ``finish`` does for whatever has pages, discussions among it.
+
+        Args:
+            run: The open run.
+            report: What was found.
+            metrics: The same as plain values.
+            pages: The pages of the report, read once.
+            failures: Why the run fails; none if it does not.
+            recorded: Debates that tracking draws transcripts from.
+
+        Returns:
+            The exit code: 1 where there are failures.
+        """
         tables = [block for section in report.sections for block in section.blocks if isinstance(block, Table)]
         run.write_json("metrics.json", {**metrics, "seconds": self.seconds})
-        shown = spread(recorded, MOST_PAGES)
-        if len(shown) < len(recorded):
-            note = (
-                f"{len(shown):,} of the {len(recorded):,} debates have a page, evenly spread over the run; all of them "
-                "are in debates.jsonl."
-            )
-            report = dataclasses.replace(report, notes=(*report.notes, note))
-        write_report(report, (DebatePage(item.debate, item.verdicts) for item in shown), run.path)
+        write_report(report, pages, run.path)
         _write_notes(report.notes)
         for table in tables:
             print_table(table)
         sys.stdout.write(f"\nReport: {run.path / 'report.html'}\n")
         self.track(run, tables, metrics, recorded)
-        judged = recorded.turnless() if isinstance(recorded, Held) else recorded
-        failures = check_quality(self._config, judged) if by_judge is None else []
-        for judge, items in (by_judge or {}).items():
-            failures += [f"judge {judge}: {failure}" for failure in check_quality(self._config, items)]
         for failure in failures:
             sys.stderr.write(f"{self._command}: {failure}\n")
         return 1 if failures else 0
@@ -227,10 +248,20 @@ class Session:
         )
 
 
-def spread(recorded: Sequence[Recorded], most: int) -> Sequence[Recorded]:
+def spread(recorded: Sequence[T], most: int) -> Sequence[T]:
     """Choose debates evenly spread over a run, in order; all where there are no more than ``most``."""
     count = len(recorded)
     return recorded if count <= most else [recorded[place * count // most] for place in range(most)]
+
+
+def with_page_note(report: Report, shown: int, count: int) -> Report:
+    """Say in a report that only so many of its debates have a page, where that is so."""
+    if shown == count:
+        return report
+    note = (
+        f"{shown:,} of the {count:,} debates have a page, evenly spread over the run; all of them are in debates.jsonl."
+    )
+    return dataclasses.replace(report, notes=(*report.notes, note))
 
 
 def check_ids(questions: Sequence[Question]) -> None:

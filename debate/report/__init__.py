@@ -8,8 +8,9 @@ from __future__ import annotations
 from debate.report.console import print_table
 from debate.report.figure import Dot, Figure, dots, heatmap
 from debate.report.page import DebatePage
-from debate.report.site import Report, Section, write_report
+from debate.report.site import Page, Report, Section, write_report
 from debate.report.table import Column, Interval, IntervalLike, Table, format_cell
+from debate.report.talk import Option, Part, Result, Said, TalkPage
 
 __all__ = [
     "Column",
@@ -18,9 +19,15 @@ __all__ = [
     "Figure",
     "Interval",
     "IntervalLike",
+    "Option",
+    "Page",
+    "Part",
     "Report",
+    "Result",
+    "Said",
     "Section",
     "Table",
+    "TalkPage",
     "dots",
     "format_cell",
     "heatmap",

@@ -18,6 +18,10 @@ from debate.report.figure import Figure, plain_text
 from debate.report.page import DebatePage, index_row, page_context
 from debate.report.scripts import to_script
 from debate.report.table import Table, format_cell, format_number
+from debate.report.talk import TalkPage, talk_row
+
+#: Whatever has a page of its own.
+Page = DebatePage | TalkPage
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _PAGE_NAME = re.compile(r"[1-9][0-9]*\.html")
@@ -64,7 +68,7 @@ class Report:
     sections: Sequence[Section] = ()
 
 
-def write_report(report: Report, debates: Iterable[DebatePage], folder: Path) -> Path:
+def write_report(report: Report, debates: Iterable[Page], folder: Path) -> Path:
     """Write ``report.html``, ``debates/<n>.html`` and ``assets/`` into a folder.
 
     Debates are taken one by one and never held together. Each file is complete or absent: it is written beside its
@@ -72,7 +76,7 @@ def write_report(report: Report, debates: Iterable[DebatePage], folder: Path) ->
 
     Args:
         report: The overview.
-        debates: The debates, in the order of the list; read once.
+        debates: The debates, in the order of the list; read once. Those of one report are all of one kind.
         folder: The run folder; made if it is absent.
 
     Returns:
@@ -88,11 +92,13 @@ def write_report(report: Report, debates: Iterable[DebatePage], folder: Path) ->
         for place in (assets, pages):
             place.mkdir(parents=True, exist_ok=True)
         _write_assets(assets, figures)
-        count = _write_debates(report, debates, pages, assets)
+        count, talks = _write_debates(report, debates, pages, assets)
         overview = _environment().get_template("report.html.j2")
         with _whole_file(folder / "report.html") as file:
             policy = _FIGURE_POLICY if figures else _POLICY
-            file.writelines(overview.generate(report=report, policy=policy, count=count, figures=bool(figures)))
+            file.writelines(
+                overview.generate(report=report, policy=policy, count=count, talks=talks, figures=bool(figures))
+            )
         _remove_stale(pages, count)
     except StoreError:
         # From reading the debates; its message already says what to do.
@@ -120,19 +126,24 @@ def _write_assets(assets: Path, figures: Sequence[Figure]) -> None:
         file.write(f"window.dissoiFigures = {to_script(drawn)};\n")
 
 
-def _write_debates(report: Report, debates: Iterable[DebatePage], pages: Path, assets: Path) -> int:
-    template = _environment().get_template("debate.html.j2")
-    number = 0
+def _write_debates(report: Report, debates: Iterable[Page], pages: Path, assets: Path) -> tuple[int, bool]:
+    """Write a page for each; returns how many there are, and whether they are discussions."""
+    debate, talk = (_environment().get_template(f"{name}.html.j2") for name in ("debate", "talk"))
+    number, talks = 0, False
     with _whole_file(assets / "debates.js") as index:
         index.write("window.dissoiDebates = [\n")
         for number, (page, last) in enumerate(_with_last(debates), start=1):
+            talks = isinstance(page, TalkPage)
+            shown = {"report": report, "policy": _POLICY, "number": number, "last": last}
             with _whole_file(pages / f"{number}.html") as file:
-                file.write(
-                    template.render(report=report, policy=_POLICY, number=number, last=last, **page_context(page))
-                )
-            index.write(f"{to_script(index_row(page, number))},\n")
+                if isinstance(page, TalkPage):
+                    file.write(talk.render(page=page, **shown))
+                else:
+                    file.write(debate.render(**shown, **page_context(page)))
+            row = talk_row(page, number) if isinstance(page, TalkPage) else index_row(page, number)
+            index.write(f"{to_script(row)},\n")
         index.write("];\n")
-    return number
+    return number, talks
 
 
 def _remove_stale(pages: Path, count: int) -> None:
@@ -141,7 +152,7 @@ def _remove_stale(pages: Path, count: int) -> None:
             path.unlink()
 
 
-def _with_last(debates: Iterable[DebatePage]) -> Iterator[tuple[DebatePage, bool]]:
+def _with_last(debates: Iterable[Page]) -> Iterator[tuple[Page, bool]]:
     """Look one ahead, so that the last page knows that it is the last."""
     rest = iter(debates)
     try:

@@ -42,13 +42,22 @@
     link.title = `${debate.id} · ${debate.protocol}`;
     question.append(link);
     line.append(element("td", String(debate.n), "right"), question, element("td", debate.protocol.replaceAll("_", " ")));
+    const shown = element("td");
+    shown.append(element("span", outcome, `outcome ${outcome.replace(" ", "-")}`));
+    if (debate.talk) {
+      line.append(
+        element("td", debate.players.join(", ")),
+        element("td", debate.gold || "–"),
+        element("td", verdict && verdict[1] !== null ? verdict[1] : "–"),
+        shown,
+      );
+      return line;
+    }
     for (const player of debate.players) {
       const cell = element("td");
       cell.append(element("bdi", player === null ? "–" : player));
       line.append(cell);
     }
-    const shown = element("td");
-    shown.append(element("span", outcome, `outcome ${outcome.replace(" ", "-")}`));
     line.append(
       element("td", debate.gold || "–"),
       element("td", verdict && verdict[1] !== null ? `${(100 * verdict[1]).toFixed(1)}%` : "–", "right"),
