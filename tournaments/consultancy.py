@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from debate.command import Command, Invocation
 from debate.errors import DissoiError
-from debate.metrics.persuasion import consultant_win_rate
 from debate.metrics.speeches import SpeechFigures, figures_by_player
+from debate.metrics.win_rate import consultant_win_rate
 from debate.models.load import Models
 from debate.progress import Progress
 from debate.question import Question

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from debate.judge_names import PUBLISHED, is_offline
-from debate.metrics.persuasion import consultant_win_rate
+from debate.metrics.win_rate import consultant_win_rate
 from debate.protocols.baselines import BASELINES
 from debate.record import Recorded
 from debate.report import Column, Figure, Section, Table

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from debate.metrics.accuracy import accuracy, unparsed
 from debate.metrics.bias import position_bias
 from debate.metrics.intervals import Interval
-from debate.metrics.persuasion import WinRate
+from debate.metrics.win_rate import WinRate
 from debate.record import Recorded
 from tournaments.ladder import Standings, player_score
 from tournaments.ratings import Outcome, Rating

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from debate.metrics.intervals import wilson
-from debate.metrics.persuasion import consultant_win_rate
+from debate.metrics.win_rate import consultant_win_rate
 from debate.record import Recorded
 from tests.judged import RIGHT, TIE, WRONG, Shares, judged
 
