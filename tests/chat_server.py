@@ -8,7 +8,7 @@ Names that begin like reasoning models refuse temperature, logprobs and max_toke
 
 Like vLLM it loads LoRA adapters: ``--lora`` names those that it has from the start, and folders whose name holds
 "missing" are loaded with a 200 and fail when they are used. A ``structured_outputs`` choice is kept, except by a model
-called ``deaf``.
+called ``deaf``; so is a JSON schema of texts.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ FAULTS: dict[str, tuple[int, Reply]] = {
     "object": (ALWAYS, Reply(200, b'{"hello": "world"}')),
 }
 # Faults in an answer that is otherwise right: no-logprobs, no-letters, one-letter, zero-logprobs, empty, null-content,
-# filter, short-n, twin (each choice twice), length, no-usage, some-logprobs (none for prompts that hold "unlucky").
+# refusal, filter, short-n, twin (each choice twice), length, no-usage, some-logprobs (none for prompts that hold
+# "unlucky").
 # Refusals: second (of equal requests, the second alone), no-letters-unheld (as no-letters, and takes no choices).
 # Faults of the connection: reset-once, reset, hang, hang-once, late-once (the answer comes after 1.5 s), twice (the
 # answer is sent again, unasked).
@@ -128,6 +129,14 @@ def reply_text(prompt: str, story: str, index: int) -> str:
     if re.search(r"^Answer: A$", prompt, re.MULTILINE):
         return f"One side quotes better than the other.\nAnswer: {choice}"
     return f"Reply {noise('reply', prompt, index).randrange(10**6)} to a prompt of {len(prompt.split())} words."
+
+
+def instance(schema: Mapping[str, Any], prompt: str, index: int) -> dict[str, str]:
+    """Fill an object of texts, some of which are held to words."""
+    return {
+        name: noise(name, prompt, index).choice(field["enum"]) if "enum" in field else f"{name} of reply {index}."
+        for name, field in schema["properties"].items()
+    }
 
 
 class ChatServer:
@@ -230,17 +239,20 @@ class ChatServer:
                 top = letter_logprobs(prompt, request.get("top_logprobs") or 0, fault)
                 logprobs = {"content": [{**top[0], "top_logprobs": top}], "refusal": None}
             text = top[0]["token"] if logprobs else reply_text(prompt, story, index)
+            if request.get("response_format") and request["model"] != "deaf":
+                text = json.dumps(instance(request["response_format"]["json_schema"]["schema"], prompt, index))
             if held:
                 text = held["choice"][noise("held", prompt, index).random() > 0.75]  # the first three times in four
             tokens, finish = math.ceil(len(text) / 4), "stop"
             if tokens > limit:
                 text, tokens, finish = text[: 4 * limit], limit, "length"
             tokens_out += tokens
-            content = None if fault in {"null-content", "filter"} else text
+            content = None if fault in {"null-content", "filter", "refusal"} else text
+            refusal = "I will not talk of that." if fault == "refusal" else None
             choices.append(
                 {
                     "index": index,
-                    "message": {"role": "assistant", "content": content, "refusal": None},
+                    "message": {"role": "assistant", "content": content, "refusal": refusal},
                     "logprobs": logprobs,
                     "finish_reason": "content_filter" if fault == "filter" else finish,
                 }

@@ -57,6 +57,8 @@ class Sampling:
         top_p: Nucleus: the least set of tokens whose probability reaches it.
         stop: Texts that end a reply; they are not part of it.
         choices: The replies that there may be, none for any; only for models that are ``structured``.
+        schema: A JSON schema, as JSON, that the reply is held to; empty for none. Only for models that are
+            ``json_schema``.
     """
 
     max_tokens: int
@@ -64,6 +66,7 @@ class Sampling:
     top_p: float = 1.0
     stop: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Completion:
 
     Attributes:
         text: The reply.
-        finish: Why it ended: by itself, at ``max_tokens``, or by a content filter.
+        finish: Why it ended: by itself, at ``max_tokens``, or by a content filter or a refusal that the server names.
         usage: Tokens; of the replies to one request, the first carries the prompt's tokens.
     """
 
@@ -152,6 +155,7 @@ class Capabilities:
         reasoning: Spends hidden reasoning tokens before it replies.
         structured: Can be held to given choices (vLLM's ``structured_outputs``), so that replies are counted where
             probabilities are not told; see ``draw_choice``.
+        json_schema: Can be held to a JSON schema (``response_format``).
         lora: Its server loads LoRA adapters at run time.
         reward: It is a reward model: ``score`` gives rewards, and nothing else can be asked.
         context: Longest prompt plus reply, in tokens; None where it is not known.
@@ -164,6 +168,7 @@ class Capabilities:
     temperature: bool = True
     reasoning: bool = False
     structured: bool = False
+    json_schema: bool = False
     lora: bool = False
     reward: bool = False
     context: int | None = None

@@ -122,6 +122,7 @@ class LoggedModel:
 
         how = [sampling.max_tokens, float(sampling.temperature), float(sampling.top_p), list(sampling.stop)]
         how += [list(sampling.choices)] if sampling.choices else []
+        how += [{"schema": sampling.schema}] if sampling.schema else []
         keys = call_keys(["sample", self.name, self.digest, list(messages), how], draws)
         completions = []
         for row in await self._obtain("sample", keys, ask):

@@ -49,6 +49,9 @@ class CapabilitiesConfig(Config):
         description="takes vLLM's structured_outputs: letters that are not among the likeliest tokens, or have no "
         "logprobs, are counted in replies that are held to the letters",
     )
+    json_schema: bool | None = Field(
+        None, description="takes a JSON schema for its reply (response_format), as OpenAI's and vLLM's servers do"
+    )
     lora: bool | None = Field(None, description="its server loads LoRA adapters at run time, by their folder")
     context: int | None = Field(None, ge=1, description="longest prompt plus reply, in tokens")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from debate.models.replies import (
     content_of,
     finish_of,
     first_tokens,
+    is_refusal,
     is_well_formed,
     samples,
     shares,
@@ -66,7 +68,9 @@ def known_capabilities(model: str) -> Capabilities:
     if name.startswith("gpt-5-chat"):
         return Capabilities(logprobs=False, context=128_000)
     if name.startswith("gpt-5"):
-        return Capabilities(logprobs=False, n=False, temperature=False, reasoning=True, context=400_000)
+        return Capabilities(
+            logprobs=False, n=False, temperature=False, reasoning=True, json_schema=True, context=400_000
+        )
     if re.match(r"o[134](-|$)", name):
         old = name.startswith(("o1-mini", "o1-preview"))
         return Capabilities(
@@ -75,12 +79,13 @@ def known_capabilities(model: str) -> Capabilities:
             system_role=not old,
             temperature=False,
             reasoning=True,
+            json_schema=not old,
             context=128_000 if old else 200_000,
         )
     contexts = {"gpt-4.1": 1_047_576, "gpt-4o": 128_000, "gpt-4-turbo": 128_000, "gpt-3.5-turbo": 16_385}
     for family, context in contexts.items():
         if name.startswith(family):
-            return Capabilities(context=context)
+            return Capabilities(json_schema=family in {"gpt-4.1", "gpt-4o"}, context=context)
     return Capabilities()
 
 
@@ -268,13 +273,16 @@ class RemoteModel:
             options["n"] = n
         if sampling.choices:
             options["structured_outputs"] = {"choice": list(sampling.choices)}
+        if sampling.schema:
+            held = {"name": "reply", "schema": json.loads(sampling.schema), "strict": True}
+            options["response_format"] = {"type": "json_schema", "json_schema": held}
         response = await self._complete(messages, options)
         choices = self._held(response, messages, sampling.choices) if sampling.choices else samples(response)
         choices = choices[:n]
         texts = [text_up_to(content_of(choice), sampling.stop) for choice in choices]
         usages = shares(self._usage(response, messages, sum(math.ceil(len(text) / 3) for text in texts)), len(texts))
         return [
-            Completion(text, finish_of(choice.finish_reason), usage)
+            Completion(text, "filter" if is_refusal(choice) else finish_of(choice.finish_reason), usage)
             for text, choice, usage in zip(texts, choices, usages, strict=True)
         ]
 

@@ -69,6 +69,11 @@ def finish_of(reason: str | None) -> Literal["stop", "length", "filter"]:
     return "filter" if reason == "content_filter" else "stop"
 
 
+def is_refusal(choice: SdkChoice) -> bool:
+    """Tell whether a sample is a refusal that the server keeps apart from content, as it does under a JSON schema."""
+    return bool(choice.message and getattr(choice.message, "refusal", None))
+
+
 def content_of(choice: SdkChoice) -> str | None:
     """Return what a sample says, None where it says nothing."""
     return choice.message.content if choice.message else None
