@@ -7,9 +7,7 @@ answers stand in columns ``answer_1``, ``answer_2``, ... or as a JSON list in ``
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from pathlib import Path
 from debate.errors import SourceError
 from debate.question import FOLDS, Question
 from debate.sources.locate import find
-from debate.sources.rows import Row, hint, json_rows, read_text, refuse_halves
+from debate.sources.rows import Row, csv_rows, hint, is_csv, json_rows, read_text, refuse_halves
 
 _FIELDS = ("id", "question", "answers", "gold", "story", "story_file", "story_id", "fold", "distractor", "hard")
 _ANSWER = re.compile(r"answer_([1-9][0-9]*)")
@@ -39,9 +37,8 @@ def load_questions(place: str, source: str) -> Iterator[Question]:
         SourceError: A row is malformed, with file and line.
     """
     path = find(place)
-    is_csv = path.name.lower().removesuffix(".gz").endswith(".csv")
     stories: dict[str, tuple[str | None, str]] = {}
-    for row in _csv_rows(path) if is_csv else json_rows(path):
+    for row in map(_typed, csv_rows(path)) if is_csv(path) else json_rows(path):
         row.only(_FIELDS)
         question = _question(row, path.parent, source)
         known, where = stories.setdefault(question.story_id, (question.story, row.where))
@@ -119,34 +116,9 @@ def _hash(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _csv_rows(path: Path) -> Iterator[Row]:
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    header: list[str] | None = None
-    start = 1
-    try:
-        for cells in reader:
-            where = f"{path}, line {start}"
-            start = reader.line_num + 1  # a quoted cell may go over several lines; its row is named by the first
-            if not any(cell.strip() for cell in cells):
-                continue
-            if header is None:
-                header = [cell.strip() for cell in cells]
-                if len(set(header)) < len(header):
-                    raise SourceError(f"{where}: a column name appears twice; keep one")
-                continue
-            if len(cells) != len(header):
-                raise SourceError(
-                    f"{where} has {len(cells)} cells, the header {len(header)}; put cells that hold commas in quotes"
-                )
-            yield _csv_row(dict(zip(header, cells, strict=True)), where)
-    except csv.Error as error:
-        raise SourceError(
-            f"{path}, line {start}: {error}; write standard CSV, quotes doubled inside quoted cells"
-        ) from error
-
-
-def _csv_row(cells: dict[str, str], where: str) -> Row:
+def _typed(row: Row) -> Row:
     """Give a CSV row the types of a JSON row."""
+    cells, where = {key: str(cell) for key, cell in row.values.items()}, row.where
     values: dict[str, object] = {
         key: cell for key, cell in cells.items() if cell.strip() and not _ANSWER.fullmatch(key)
     }

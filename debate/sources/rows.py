@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -95,6 +97,48 @@ def json_rows(path: Path) -> Iterator[Row]:
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             yield json_row(line, f"{path}, line {number}")
+
+
+def is_csv(path: Path) -> bool:
+    """Tell whether a file is CSV by its name, which ends in ``.csv`` or ``.csv.gz``."""
+    return path.name.lower().removesuffix(".gz").endswith(".csv")
+
+
+def csv_rows(path: Path) -> Iterator[Row]:
+    """Parse a CSV file with a header; lines without anything in them are skipped.
+
+    Args:
+        path: The file, packed with gzip or not.
+
+    Yields:
+        Rows of texts by column, an empty cell as an empty text.
+
+    Raises:
+        SourceError: The file cannot be read, or is no such CSV; the message names file and line.
+    """
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    header: list[str] | None = None
+    start = 1
+    try:
+        for cells in reader:
+            where = f"{path}, line {start}"
+            start = reader.line_num + 1  # a quoted cell may go over several lines; its row is named by the first
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = [cell.strip() for cell in cells]
+                if len(set(header)) < len(header):
+                    raise SourceError(f"{where}: a column name appears twice; keep one")
+                continue
+            if len(cells) != len(header):
+                raise SourceError(
+                    f"{where} has {len(cells)} cells, the header {len(header)}; put cells that hold commas in quotes"
+                )
+            yield Row(dict(zip(header, cells, strict=True)), where)
+    except csv.Error as error:
+        raise SourceError(
+            f"{path}, line {start}: {error}; write standard CSV, quotes doubled inside quoted cells"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
