@@ -36,6 +36,9 @@ class QuestionsConfig(Config):
     )
     fold: Fold | None = Field(None, description="judge, debater, validation or test; none for all")
     stories: int | None = Field(None, ge=1, description="at most so many stories")
+    skip: int = Field(
+        0, ge=0, description="so many stories that the seed would choose first are left out, as another run has them"
+    )
     per_story: int | None = Field(None, ge=1, description="at most so many questions of a story")
     limit: int | None = Field(None, ge=1, description="at most so many questions")
     distractor: DistractorChoice = Field(

@@ -43,5 +43,11 @@ def choose_questions(config: QuestionsConfig, seed: int) -> list[Question]:
     """
     questions = [question.pair(config.distractor) for question in load(config.source)]
     return select(
-        questions, fold=config.fold, stories=config.stories, per_story=config.per_story, limit=config.limit, seed=seed
+        questions,
+        fold=config.fold,
+        stories=config.stories,
+        per_story=config.per_story,
+        limit=config.limit,
+        seed=seed,
+        skip=config.skip,
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Protocol, Self
+from typing import Annotated, Literal, Protocol, Self
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
-from debate.agents.render import LETTERS, show_answers, show_material, show_story
+from debate.agents.render import LETTERS, show_answers, show_material, show_nameless, show_story
 from debate.config import Config
 from debate.errors import ConfigError
 from debate.extensions import check_kind, is_extension, load_extension
@@ -19,6 +19,9 @@ from debate.models.load import ModelField
 from debate.prompts import Prompts
 from debate.verdict import Decision
 from debate.view import View
+
+Asks = Literal["judge", "concession"]
+"""What is asked of a judge: which answer is right, or which answer those who spoke argued for."""
 
 
 class Judge(Protocol):
@@ -62,20 +65,20 @@ def ask_judge(task: str, view: View, prompts: Prompts, **values: str) -> list[Me
         task: The template: ``judge_letter``, ``judge_reason`` or ``judge_question``.
         view: A judge's view.
         prompts: Templates.
-        **values: For the placeholders that only this template has.
+        **values: For the placeholders that only this template has; or ``material``, in place of the debate as judges
+            are shown it.
 
     Returns:
         Messages.
     """
-    return prompts.fill(
-        task,
-        setting=prompts.fill(setting_of(view))[0].content,
-        story_if_read=show_story(view),
-        question=view.question,
-        answers=show_answers(view),
-        material=show_material(view),
-        **values,
-    )
+    shown = {
+        "setting": prompts.fill(setting_of(view))[0].content,
+        "story_if_read": show_story(view),
+        "question": view.question,
+        "answers": show_answers(view),
+        "material": show_material(view),
+    }
+    return prompts.fill(task, **(shown | values))
 
 
 def listed(letters: Sequence[str]) -> str:
@@ -83,31 +86,39 @@ def listed(letters: Sequence[str]) -> str:
     return f"{', '.join(letters[:-1])} or {letters[-1]}"
 
 
-def letter_prompt(view: View, prompts: Prompts) -> list[Message]:
+def letter_prompt(view: View, prompts: Prompts, asks: Asks = "judge") -> list[Message]:
     """Put what a letter judge is asked into messages; its reply is the letter of an answer.
 
     Args:
         view: A judge's view.
         prompts: Templates; ``judge_letter`` and the setting's (``setting_of``) are used.
+        asks: What it is asked; another question has a template ``<asks>_letter``.
 
     Returns:
         Messages.
     """
-    return ask_judge("judge_letter", view, prompts, letters=listed(LETTERS[: len(view.answers)]))
+    letters = listed(LETTERS[: len(view.answers)])
+    return ask_judge(f"{asks}_letter", view, prompts, letters=letters, **_shown_for(asks, view))
 
 
-def reason_prompt(view: View, prompts: Prompts) -> list[Message]:
+def reason_prompt(view: View, prompts: Prompts, asks: Asks = "judge") -> list[Message]:
     """Put what a judge that reasons is asked into messages; its reply ends in a line ``Answer: X``.
 
     Args:
         view: A judge's view.
         prompts: Templates; ``judge_reason`` and the setting's (``setting_of``) are used.
+        asks: As for ``letter_prompt``.
 
     Returns:
         Messages.
     """
     forms = "\nor\n".join(f"Answer: {letter}" for letter in LETTERS[: len(view.answers)])
-    return ask_judge("judge_reason", view, prompts, forms=forms)
+    return ask_judge(f"{asks}_reason", view, prompts, forms=forms, **_shown_for(asks, view))
+
+
+def _shown_for(asks: Asks, view: View) -> dict[str, str]:
+    """What is shown in place of the debate: who is asked for whom somebody argues must not be told by the seat."""
+    return {"material": show_nameless(view)} if asks == "concession" else {}
 
 
 class LetterJudge:
@@ -117,16 +128,18 @@ class LetterJudge:
         model: A model that can ``choose``.
         name: What its verdicts are filed under.
         prompts: Templates; it uses ``judge_letter`` and the setting's (``setting_of``).
+        asks: What it is asked, see ``letter_prompt``.
     """
 
-    def __init__(self, model: Model, *, name: str, prompts: Prompts) -> None:
+    def __init__(self, model: Model, *, name: str, prompts: Prompts, asks: Asks = "judge") -> None:
         self.name = name
         self._model = model
         self._prompts = prompts
+        self._asks: Asks = asks
 
     async def decide(self, view: View, draw: Draw) -> Decision:  # noqa: ARG002 - nothing is sampled
         """Decide by the letters' probabilities; see Judge."""
-        choice = await self._model.choose(letter_prompt(view, self._prompts), LETTERS[: len(view.answers)])
+        choice = await self._model.choose(letter_prompt(view, self._prompts, self._asks), LETTERS[: len(view.answers)])
         if choice.mass <= 0:
             return Decision(
                 None,
@@ -145,17 +158,20 @@ class ReasonJudge:
         name: What its verdicts are filed under.
         prompts: Templates; it uses ``judge_reason`` and the setting's (``setting_of``).
         sampling: How it thinks.
+        asks: What it is asked, see ``letter_prompt``.
     """
 
-    def __init__(self, model: Model, *, name: str, prompts: Prompts, sampling: Sampling) -> None:
+    def __init__(self, model: Model, *, name: str, prompts: Prompts, sampling: Sampling, asks: Asks = "judge") -> None:
         self.name = name
         self._model = model
         self._prompts = prompts
         self._sampling = sampling
+        self._asks: Asks = asks
 
     async def decide(self, view: View, draw: Draw) -> Decision:
         """Decide by the last line; see Judge."""
-        completions = await _think(self._model, self._prompts, view, [draw], self._sampling)
+        asked = reason_prompt(view, self._prompts, self._asks)
+        completions = await self._model.sample(asked, draws=[draw], sampling=self._sampling)
         text = completions[0].text
         letter = _read(completions[0], len(view.answers))
         if letter is None:
@@ -176,18 +192,23 @@ class VoteJudge:
         prompts: Templates; it uses ``judge_reason`` and the setting's (``setting_of``).
         sampling: How it thinks; the temperature should not be 0.
         votes: Samples to take.
+        asks: What it is asked, see ``letter_prompt``.
     """
 
-    def __init__(self, model: Model, *, name: str, prompts: Prompts, sampling: Sampling, votes: int) -> None:
+    def __init__(
+        self, model: Model, *, name: str, prompts: Prompts, sampling: Sampling, votes: int, asks: Asks = "judge"
+    ) -> None:
         self.name = name
         self._model = model
         self._prompts = prompts
         self._sampling = sampling
         self._votes = votes
+        self._asks: Asks = asks
 
     async def decide(self, view: View, draw: Draw) -> Decision:
         """Decide by a count of votes; see Judge."""
-        completions = await _think(self._model, self._prompts, view, draw.take(self._votes), self._sampling)
+        asked = reason_prompt(view, self._prompts, self._asks)
+        completions = await self._model.sample(asked, draws=draw.take(self._votes), sampling=self._sampling)
         return count_votes([_read(completion, len(view.answers)) for completion in completions], completions, view)
 
 
@@ -204,12 +225,6 @@ def count_votes(letters: Sequence[int | None], completions: Sequence[Completion]
     return Decision(
         tuple((known.count(index) + 1 / answers) / (len(known) + 1) for index in range(answers)), reasoning=reasoning
     )
-
-
-async def _think(
-    model: Model, prompts: Prompts, view: View, draws: Sequence[Draw], sampling: Sampling
-) -> list[Completion]:
-    return await model.sample(reason_prompt(view, prompts), draws=draws, sampling=sampling)
 
 
 def _last_line(text: str) -> str:
@@ -318,7 +333,7 @@ class JudgeConfig(Config):
         return self.name or (self.kind if self.model is None else f"{self.model.label} ({self.kind})")
 
 
-def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> Judge:
+def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts, asks: Asks = "judge") -> Judge:
     """Make the judge that a configuration describes.
 
     Where the model cannot choose (declared, never guessed), a letter judge becomes a vote; its name says so, so that no
@@ -328,6 +343,7 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> J
         config: The judge.
         model: Its model, or None where the configuration names none.
         prompts: Templates.
+        asks: What it is asked, see ``letter_prompt``; a judge of your own knows by itself what it asks.
 
     Returns:
         The judge. One of your own is made by ``FUNCTION(config, model, prompts)``.
@@ -347,10 +363,10 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts) -> J
     if model.capabilities.reward:
         raise ConfigError(f"judge {config.label!r}: {model.name} is a reward model, which does not judge")
     if config.kind == "letter" and model.capabilities.letters:
-        return LetterJudge(model, name=config.label, prompts=prompts)
+        return LetterJudge(model, name=config.label, prompts=prompts, asks=asks)
     if config.kind == "reason":
         sampling = Sampling(config.max_tokens, temperature=0)
-        return ReasonJudge(model, name=config.label, prompts=prompts, sampling=sampling)
+        return ReasonJudge(model, name=config.label, prompts=prompts, sampling=sampling, asks=asks)
     name = config.label if config.kind == "vote" else f"{config.label} by vote of {config.votes}"
     sampling = Sampling(config.max_tokens, temperature=config.temperature)
-    return VoteJudge(model, name=name, prompts=prompts, sampling=sampling, votes=config.votes)
+    return VoteJudge(model, name=name, prompts=prompts, sampling=sampling, votes=config.votes, asks=asks)

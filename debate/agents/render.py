@@ -26,6 +26,12 @@ def show_turns(view: View) -> str:
     return "\n\n".join(rounds) or "Nothing has been said yet."
 
 
+def show_nameless(view: View) -> str:
+    """Write out the speeches so far, a line each, without who gave them and with nobody named by a seat."""
+    lines = (f"Round {turn.round}: {one_line(turn.argument.render(None))}" for turn in view.turns)
+    return "\n".join(lines) or "Nothing has been said."
+
+
 def one_line(speech: str) -> str:
     """Write a speech on one line, without what only a transcript may write; what the story really says stays as it is.
 

@@ -18,6 +18,7 @@ def select(
     per_story: int | None = None,
     limit: int | None = None,
     seed: int = 0,
+    skip: int = 0,
 ) -> list[Question]:
     """Choose questions at random, the same ones for the same seed in whatever order they come.
 
@@ -31,6 +32,7 @@ def select(
         per_story: At most so many questions of each.
         limit: At most so many questions in all.
         seed: Chooses the ranking.
+        skip: So many stories of the ranking are left out first: they are what ``stories=skip`` chooses.
 
     Returns:
         The questions, each story's first before any story's second.
@@ -55,7 +57,12 @@ def select(
     by_story: dict[str, list[Question]] = {}
     for question in kept:
         by_story.setdefault(question.story_id, []).append(question)
-    ranked_stories = sorted(by_story, key=lambda story_id: rank(seed, "story", story_id))[:stories]
+    ranked_stories = sorted(by_story, key=lambda story_id: rank(seed, "story", story_id))[skip:][:stories]
+    if not ranked_stories:
+        raise SourceError(
+            f"skip {skip} leaves none of the {len(by_story)} stories of {questions[0].source!r}; name a larger source, "
+            "or skip fewer"
+        )
     chosen = [
         (place, at, question)
         for at, story_id in enumerate(ranked_stories)

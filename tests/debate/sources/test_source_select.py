@@ -17,6 +17,7 @@ QUESTIONS = [
     for s in range(12)
     for n in range(4)
 ]
+SLICES = ((3, 0), (4, 3), (7, 0))  # stories, and how many are skipped
 
 
 @given(st.permutations(QUESTIONS), st.integers(0, 5))
@@ -57,3 +58,11 @@ def test_an_empty_selection_says_why() -> None:
         select(QUESTIONS, per_story=0)
     with pytest.raises(SourceError, match="no questions to select from"):
         select([])
+
+
+def test_what_is_skipped_is_what_a_smaller_number_chooses() -> None:
+    first, rest, both = (select(QUESTIONS, seed=4, stories=stories, skip=skip) for stories, skip in SLICES)
+    assert {one.id for one in first} | {one.id for one in rest} == {one.id for one in both}
+    assert not {one.story_id for one in first} & {one.story_id for one in rest}
+    with pytest.raises(SourceError, match="skip 99 leaves none of the 12 stories"):
+        select(QUESTIONS, skip=99)
