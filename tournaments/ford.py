@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from debate.command import Invocation
 from tournaments.config import QuestionsConfig, SessionConfig
-from tournaments.found import Found
+from tournaments.ford_outcomes import read_outcomes as outcomes
 from tournaments.plan import Plan
 from tournaments.speakers import SpeakerConfig
+
+__all__ = ["FordConfig", "outcomes", "plan", "run"]
 
 
 class FordConfig(SessionConfig, QuestionsConfig):
@@ -29,8 +30,3 @@ def plan(config: FordConfig) -> Plan:
 def run(config: FordConfig, invocation: Invocation) -> int:
     """Hold a run, or print its plan; returns the exit code."""
     raise NotImplementedError(config, invocation)
-
-
-def outcomes(path: Path) -> Found:
-    """Measure recorded outcomes."""
-    raise NotImplementedError(path)
