@@ -17,6 +17,7 @@ from pydantic import Field, JsonValue, PlainSerializer
 from debate.errors import ConfigError, FoldError
 from debate.fingerprint import Fingerprint, StoryFinder, fingerprint, from_hex, to_hex
 from debate.folds import by_story
+from debate.models.adapter_folder import adapter_folder
 from debate.models.embedded import RECORD
 from debate.models.load import ModelConfig, kind_of
 from debate.question import Fold, Question
@@ -137,8 +138,11 @@ def _is_record(tree: object) -> bool:
 
 def _cards(config: ModelConfig) -> list[Card]:
     """Return all cards that a model has: an adapter may lie on a base that was itself trained here."""
-    folders = [] if config.adapter is None else [Path(config.adapter)]
-    if kind_of(config.name) == "local":
+    kind = kind_of(config.name)
+    folders = []
+    if config.adapter is not None:
+        folders.append(Path(config.adapter) if kind == "remote" else adapter_folder(config.adapter))
+    if kind == "local":
         folders.append(Path(config.name.removeprefix("hf/")))
     cards = (read_card(folder.expanduser()) for folder in folders)
     return [card for card in cards if card is not None]

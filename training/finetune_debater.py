@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue, model_validator
 from debate.card import Card, check_unseen, read_card
 from debate.command import Command, Invocation
 from debate.config import NOT_IN_DIGEST, Config
+from debate.models.adapter_folder import adapter_folder
 from debate.models.base import Messages
 from debate.models.load import ModelConfig, ModelField
 from debate.prompts import Prompts
@@ -47,7 +48,7 @@ class DebaterTrainingConfig(TrainingConfig):
         description="sft: it learns to say what won; dpo: to prefer the best candidate of a turn to the worst",
     )
     start: str | None = Field(
-        None, min_length=1, description="folder of a debater's adapter to go on from, which dpo holds it close to"
+        None, min_length=1, description="a debater's adapter to go on from, which dpo holds it close to"
     )
     data: tuple[DataConfig, ...] = Field(min_length=1, description="recorded debates to learn from, of fold debater")
     arguments: ArgumentConfig = Field(ArgumentConfig(), description="which speeches sft learns from")
@@ -126,7 +127,7 @@ def read_material(config: DebaterTrainingConfig, prompts: Prompts, base: Base) -
 
 def cards_of(config: DebaterTrainingConfig, rows: AnyRows) -> list[Card]:
     """What the trained debater will have seen: the rows' stories, and those of the adapter that it starts from."""
-    start = None if config.start is None else read_card(Path(config.start).expanduser())
+    start = None if config.start is None else read_card(adapter_folder(config.start))
     own = Card(kind="debater", base=config.base, stories=rows.stories, data=rows.digest)
     return [own] if start is None else [own, start]
 

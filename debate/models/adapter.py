@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from debate.card import CARD, read_card
 from debate.errors import ConfigError, ModelAccessError
+from debate.models.adapter_folder import adapter_folder
 from debate.models.embedded import HUB_ID
 from debate.models.embedded import NAME as EMBEDDED
 
@@ -51,7 +52,7 @@ def find_adapter(adapter: str, base: str) -> Path:
     """Find an adapter's folder and hold that it was made for a model, as far as that takes no weights.
 
     Args:
-        adapter: Its folder.
+        adapter: Its folder, or another name of ``adapter_folder``.
         base: The model's name in a configuration.
 
     Returns:
@@ -61,7 +62,7 @@ def find_adapter(adapter: str, base: str) -> Path:
         ModelAccessError: It is no folder of a LoRA adapter of a causal language model or of a reward model on one.
         ConfigError: Its card or its configuration says that it was trained on another model.
     """
-    folder = Path(adapter).expanduser()
+    folder = adapter_folder(adapter)
     missing = [name for name in (CONFIG, WEIGHTS) if not (folder / name).is_file()]
     if missing:
         raise ModelAccessError(

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from debate.config import NOT_IN_DIGEST, Config
 from debate.errors import ConfigError
+from debate.models.adapter_folder import adapter_folder, adapter_label
 from debate.models.base import Capabilities, Messages, Model, estimate_tokens
 from debate.models.calls import LoggedModel
 from debate.models.endpoints import Endpoint
@@ -66,8 +67,8 @@ class ModelConfig(Config):
     adapter: str | None = Field(
         None,
         min_length=1,
-        description="folder of a LoRA adapter on top of the model; behind a server: the name that the server gives it, "
-        "or, with capabilities.lora, its folder on the server",
+        description="a LoRA adapter on top of the model: its folder, shipped:NAME or hf/OWNER/NAME; behind a server: "
+        "the name that the server gives it, or, with capabilities.lora, its folder on the server",
     )
     base_url: str | tuple[str, ...] | None = Field(
         None,
@@ -120,13 +121,7 @@ class ModelConfig(Config):
         Such as ``embedded/smollm2-135m+judge``. Only the last part of the adapter's path is in it, so that results do
         not depend on where the folder lies; ``check_labels`` refuses two adapters of one label.
         """
-        return self.name if self.adapter is None else f"{self.name}+{_last_part(self.adapter)}"
-
-
-def _last_part(folder: str) -> str:
-    path = Path(folder).expanduser()
-    # "." and ".." have no name of their own.
-    return path.name if path.name not in {"", ".."} else path.resolve().name
+        return self.name if self.adapter is None else f"{self.name}+{adapter_label(self.adapter)}"
 
 
 def _from_name(value: object) -> object:
@@ -293,7 +288,7 @@ def _has_reward_adapter(config: ModelConfig) -> bool:
     """Whether the adapter makes a reward model; one that is not there is told of where it is looked for."""
     from debate.models.adapter import CONFIG, is_reward
 
-    folder = None if config.adapter is None else Path(config.adapter).expanduser()
+    folder = None if config.adapter is None else adapter_folder(config.adapter)
     return folder is not None and (folder / CONFIG).is_file() and is_reward(folder)
 
 
@@ -354,7 +349,7 @@ def _open_remote(config: ModelConfig, endpoints: Sequence[Endpoint] | None) -> R
     able = capabilities_of(config)
     adapter = None
     if config.adapter is not None:
-        adapter = served_adapter(config.adapter, _last_part(config.adapter), lora=able.lora)
+        adapter = served_adapter(config.adapter, adapter_label(config.adapter), lora=able.lora)
     return RemoteModel(
         config.label,
         model=config.name.partition("/")[2],
