@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NamedTuple
 from debate.errors import FoldError, SourceError
 from debate.question import Fold, Question
 from debate.record import Recorded
-from debate.sources import dossiers, leval, nyu, quality, questions, runs, shipped
+from debate.sources import dossiers, leval, multiple_choice, nyu, quality, questions, runs, shipped
 from debate.sources.locate import find
 from debate.sources.rows import hint, listed
 from debate.sources.select import select
@@ -34,6 +35,10 @@ _KINDS: dict[str, _Kind] = {
     "nyu": _Kind(lambda rest, source, _: nyu.load_questions(rest, source), "nyu:FILE"),
     "questions": _Kind(lambda rest, source, _: questions.load_questions(rest, source), "questions:FILE"),
     "run": _Kind(lambda rest, source, _: runs.load_questions(rest, source), "run:DIR"),
+    **{
+        name: _Kind(functools.partial(multiple_choice.load_questions, name), f"{name}:FILE", multiple_choice.OPTIONS)
+        for name in multiple_choice.MAPS
+    },
 }
 
 
@@ -41,8 +46,9 @@ def load(source: str) -> Sequence[Question]:
     """Load the questions of a source.
 
     Args:
-        source: ``shipped:stories``, ``dossiers:N?seed=S``, ``quality:FILE``, ``leval:FILE``, ``nyu:FILE``,
-            ``questions:FILE`` or ``run:DIR``. N is how many stories to generate. FILE is a path, an http(s) URL or
+        source: ``shipped:stories``, ``shipped:choices``, ``dossiers:N?seed=S``, ``quality:FILE``, ``leval:FILE``,
+            ``nyu:FILE``, ``questions:FILE``, ``run:DIR``, or a data set of ``multiple_choice.MAPS`` such as
+            ``piqa:FILE``. N is how many stories to generate. FILE is a path, an http(s) URL or
             ``hub:OWNER/DATASET/FILE``, packed with gzip or not. Options follow the last ``?`` as
             ``key=value&key=value``, so a FILE that holds a ``?`` itself is given with another ``?`` at its end.
 

@@ -1,4 +1,8 @@
-"""``shipped:stories``: the stories that come with Dissoi (``data/stories/CARD.md`` describes them)."""
+"""``shipped:stories`` and ``shipped:choices``: what comes with Dissoi.
+
+Stories with questions on them, and multiple-choice questions without a story; ``data/stories/CARD.md`` and
+``data/choices/CARD.md`` describe them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from debate.sources.rows import Row, hint, listed, read_text
 
 __all__ = ["NAMES", "load_questions", "read_story"]
 
-NAMES = ("stories",)
+NAMES = ("stories", "choices")
 # The C parser reads the 40 stories in a tenth of the time; some builds of PyYAML lack it.
 _LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -24,11 +28,12 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
     """Load a shipped set of questions.
 
     Args:
-        name: ``stories``.
+        name: ``stories`` or ``choices``.
         source: The source string, for the questions to carry.
 
     Yields:
-        Questions of two answers, in the order of story and question ids.
+        Stories: questions of two answers, in the order of story and question ids. Choices: questions of two answers or
+        more, in the order of the file.
 
     Raises:
         SourceError: There is no such set, or its files are malformed.
@@ -37,6 +42,9 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
         raise SourceError(
             f"{source!r}: nothing called {name!r} is shipped{hint(name, NAMES)} (shipped: {listed(NAMES)})"
         )
+    if name == "choices":
+        yield from _choices(source)
+        return
     for path in sorted((data_folder() / name).glob("*.yaml")):
         story = read_story(path)
         fold = next((fold for fold in FOLDS if fold == story.text("fold")), None)
@@ -54,6 +62,15 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
                 source=source,
                 fold=fold,
             )
+
+
+def _choices(source: str) -> Iterator[Question]:
+    path = data_folder() / "choices" / "items.yaml"
+    whole = Row({"items": yaml.load(read_text(path), Loader=_LOADER)}, str(path))  # noqa: S506 - a safe loader
+    for row in whole.rows("items"):
+        row.only(("id", "kind", "text", "answers", "gold"))
+        name = row.text("id")
+        yield Question(name, row.text("text"), row.texts("answers"), row.integer("gold"), None, name, source)
 
 
 def read_story(path: Path) -> Row:

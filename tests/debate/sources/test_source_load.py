@@ -42,7 +42,7 @@ def test_shipped_stories() -> None:
         ("qualty:x.jsonl", "unknown source 'qualty'; did you mean 'quality'?"),
         (
             "stories",
-            "known: dossiers:N?seed=S, leval:FILE, nyu:FILE, quality:FILE, questions:FILE, run:DIR, shipped:stories",
+            "known: anli:FILE, copa:FILE, csqa:FILE, dossiers:N?seed=S, ecare:FILE, leval:FILE, nyu:FILE, piqa:FILE",
         ),
         ("shipped:", "names no stories; write shipped:stories"),
         ("quality", "names no FILE; write quality:FILE"),
