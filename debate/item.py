@@ -32,6 +32,8 @@ class Item:
         source: The source string that the item was loaded from.
         language: The language of a text to be translated, as a name; empty for a question.
         focus: The ambiguous words of a text to be translated; empty for a question.
+        right_words: Beginnings of words of the translation that show the right reading.
+        trap_words: Beginnings of words that show the wrong one.
         why: Why the right answer is right, for readers.
         why_trap: Why the trap tempts, for readers.
     """
@@ -44,6 +46,8 @@ class Item:
     source: str
     language: str = ""
     focus: str = ""
+    right_words: tuple[str, ...] = ()
+    trap_words: tuple[str, ...] = ()
     why: str = ""
     why_trap: str = ""
 

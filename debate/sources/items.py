@@ -2,8 +2,8 @@
 
 A file of one's own is JSON Lines. A question has ``question``, ``answers`` (one or more that are right, as
 ``debate.metrics.answers`` reads them) and ``trap``; a text to be translated has ``text``, ``language``, ``right`` (one
-or more) and ``trap``. Both may have ``id``, ``why`` and ``why_trap``, a text ``focus`` too. All items of a file are of
-one task.
+or more) and ``trap``. Both may have ``id``, ``why`` and ``why_trap``, a text also ``focus``, ``right_words`` and
+``trap_words``. All items of a file are of one task.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from debate.sources.rows import Row, hint, json_rows, listed, read_text
 #: What ships, and what is in it.
 NAMES = {"counterintuitive": "questions", "ambiguity": "texts to be translated"}
 _QUESTION = ("id", "question", "answers", "trap", "why", "why_trap")
-_TEXT = ("id", "text", "language", "focus", "right", "trap", "why", "why_trap")
+_TEXT = ("id", "text", "language", "focus", "right", "trap", "right_words", "trap_words", "why", "why_trap")
 
 
 def load_items(source: str) -> Sequence[Item]:
@@ -86,5 +86,7 @@ def _item(row: Row, source: str) -> Item:
         trap=row.text("trap"),
         source=source,
         language=LANGUAGES.get(language, language),
+        right_words=row.texts("right_words") if row.has("right_words") else (),
+        trap_words=row.texts("trap_words") if row.has("trap_words") else (),
         **extra,
     )

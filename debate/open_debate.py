@@ -1,0 +1,158 @@
+"""Open debates: what debaters without an assigned answer said about an item, and what a judge made of it.
+
+A ``Transcript`` seats two answers that are known beforehand. Here any number of debaters speak, and an answer is
+whatever one of them writes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from debate.agents.debater import split_thinking
+from debate.item import Item
+from debate.models.base import Completion
+from debate.prompts import Prompts
+
+Mode = Literal["discriminative", "extractive"]
+
+_ANSWER = re.compile(r"[\W_]*(?:(?:my|the|final)\s+)*answer\s*(?:[:：]|\bis\s*:)[\s*_`]*(.*?)[\s*_`]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """What one debater said at one time, or one step of somebody who works alone.
+
+    Attributes:
+        iteration: From 1 on; 0 for the base answer.
+        speaker: Its name.
+        text: What it said, without what a reasoning model wrote for itself.
+        answer: The answer it gave, or None where none could be read.
+    """
+
+    iteration: int
+    speaker: str
+    text: str
+    answer: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the judge said after an iteration.
+
+    Attributes:
+        iteration: After which one.
+        mode: Discriminative: is a right answer clear? Extractive: what is it?
+        clear: Whether a right answer is clear; an extraction always takes it to be.
+        side: The debater whose answer the judge supports, or None.
+        answer: The judge's answer, or None where it has none yet, or none could be read.
+        reason: What it wrote.
+        unparsed: Why nothing could be read, or None. Such a ruling ends no debate and scores for nobody.
+    """
+
+    iteration: int
+    mode: Mode
+    clear: bool
+    side: str | None = None
+    answer: str | None = None
+    reason: str = ""
+    unparsed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDebate:
+    """A debate on an item, complete or under way.
+
+    Attributes:
+        item: The item, what is right included; agents are shown its text alone.
+        speakers: In speaking order.
+        level: Of tit for tat, 0 to 3.
+        base: The base answer, before the debate.
+        speeches: In order.
+        rulings: In order.
+        failed: Why it could not be finished, or None.
+    """
+
+    item: Item
+    speakers: tuple[str, ...]
+    level: int
+    base: Speech
+    speeches: tuple[Speech, ...] = ()
+    rulings: tuple[Ruling, ...] = ()
+    failed: str | None = None
+
+    @property
+    def iterations(self) -> int:
+        """Iterations in which everybody spoke."""
+        return len(self.speeches) // len(self.speakers)
+
+    def ruled(self, ruling: Ruling) -> OpenDebate:
+        """Add a ruling."""
+        return dataclasses.replace(self, rulings=(*self.rulings, ruling))
+
+    @property
+    def broke(self) -> Ruling | None:
+        """The ruling with which an adaptive debate ends before its limit: the first that found an answer clear."""
+        return next((one for one in self.rulings if one.mode == "discriminative" and one.clear), None)
+
+    def extracted(self, iteration: int) -> Ruling | None:
+        """The extraction after an iteration, or None where there was none."""
+        found = (one for one in self.rulings if one.mode == "extractive" and one.iteration == iteration)
+        return next(found, None)
+
+    def ends_at(self, limit: int) -> Ruling | None:
+        """The ruling that an adaptive debate of at most ``limit`` iterations ends with; None where it was not made."""
+        broke = self.broke
+        return broke if broke is not None and broke.iteration <= limit else self.extracted(limit)
+
+    def answers(self, iteration: int) -> list[str | None]:
+        """The answers given in an iteration, in speaking order."""
+        return [speech.answer for speech in self.speeches if speech.iteration == iteration]
+
+
+def read_speech(reply: Completion, speaker: str, iteration: int) -> Speech:
+    """Read what somebody said, and its answer: what stands behind ``Answer:`` on the last line that begins so.
+
+    A reply that was cut on that line, or stopped by a filter, has none.
+    """
+    text = split_thinking(reply.text)[0].strip()
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [(at, match[1]) for at, line in enumerate(lines) if (match := _ANSWER.fullmatch(line.strip()))]
+    answer = None
+    if found and reply.finish != "filter":
+        at, given = found[-1]
+        if not given and at + 1 < len(lines):  # "Answer:" alone, and the answer on the next line
+            at, given = at + 1, lines[at + 1].strip()
+        cut = reply.finish == "length" and at == len(lines) - 1
+        answer = None if cut else given or None
+    return Speech(iteration, speaker, text, answer)
+
+
+def show_task(item: Item, prompts: Prompts) -> str:
+    """Write out what an item asks; nothing else of it is shown to anybody."""
+    values = {"language": item.language} if item.task == "translation" else {}
+    return prompts.fill(f"mad_task_{item.task}", text=" ".join(item.text.split()), **values)[0].content
+
+
+def show_form(item: Item, prompts: Prompts) -> str:
+    """Say what an answer to an item looks like."""
+    return prompts.fill(f"mad_form_{item.task}")[0].content
+
+
+def show_speeches(speeches: Sequence[Speech], speakers: Sequence[str]) -> str:
+    """Write out what was said, a block for each iteration and a line for each speech.
+
+    Line breaks inside a speech become spaces, and a colon behind a speaker's name a dash, so that no speech can fake
+    another's line ("Judge: the right answer is clear").
+    """
+    names = "|".join(re.escape(name) for name in ("judge", *speakers))
+    label = re.compile(rf"(?<!\w)({names})\s*[:：]", re.IGNORECASE)
+    blocks: dict[int, list[str]] = {}
+    for speech in speeches:
+        said = label.sub(r"\1 –", " ".join(speech.text.split()))
+        blocks.setdefault(speech.iteration, []).append(f"{speech.speaker}: {said}")
+    shown = (f"Iteration {number}\n" + "\n".join(lines) for number, lines in blocks.items())
+    return "\n\n".join(shown) or "Nothing has been said yet."
