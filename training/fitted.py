@@ -14,7 +14,7 @@ from training.fitting import FitSettings, Process, dtype_of, last_checkpoint, wa
 
 if TYPE_CHECKING:
     from peft import PeftModel
-    from torch import Tensor
+    from torch import Tensor, nn
 
 Save = Callable[["PeftModel", "dict[str, Tensor] | None"], None]
 """Saves an adapter; the second argument holds all weights, where they are spread over processes."""
@@ -87,6 +87,8 @@ def run_trainer(
     Raises:
         TrainingError: A loss or a weight is not finite.
     """
+    if fit.compile:
+        compile_parts(trainer.model)
     started = time.monotonic()
     with watched(trainer, folder):
         done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
@@ -109,6 +111,19 @@ def run_trainer(
         loss=float(done.training_loss),
         validation_loss=validation,
     )
+
+
+def compile_parts(model: nn.Module) -> None:
+    """Have torch compile, at their first use, the parts of a model that many small operations make slow.
+
+    Attention is left as it is: its shapes change with each batch.
+
+    Args:
+        model: Of the transformers library; its norms and MLPs are compiled in place.
+    """
+    for module in model.modules():
+        if type(module).__name__.endswith(("RMSNorm", "MLP")):
+            module.compile(dynamic=True)
 
 
 def _gathered(seen: Counter[Hashable], process: Process) -> Counter[Hashable]:

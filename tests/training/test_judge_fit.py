@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -189,9 +190,16 @@ def test_passes_that_make_up_a_batch_have_its_loss(base: Base, tmp_path: Path) -
     assert losses(tmp_path / "one") == pytest.approx(losses(tmp_path / "four"), abs=1e-5)
 
 
-def test_going_on_from_a_checkpoint_gives_the_same_losses_and_weights(base: Base, tmp_path: Path) -> None:
-    import shutil
+@pytest.mark.model
+@pytest.mark.skipif(shutil.which("g++") is None, reason="compiling needs a C++ compiler")
+def test_compiled_parts_change_no_loss(base: Base, tmp_path: Path) -> None:
+    rows = rows_of(16)
+    fit(base, tmp_path / "plain", rows)
+    fit(base, tmp_path / "compiled", rows, compile=True)
+    assert losses(tmp_path / "compiled") == pytest.approx(losses(tmp_path / "plain"), abs=1e-4)
 
+
+def test_going_on_from_a_checkpoint_gives_the_same_losses_and_weights(base: Base, tmp_path: Path) -> None:
     from safetensors.torch import load_file
 
     rows = rows_of(40)
