@@ -10,7 +10,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from debate.agents.debater import split_thinking
 from debate.item import Item
@@ -51,6 +51,7 @@ class Ruling:
         answer: The judge's answer, or None where it has none yet, or none could be read.
         reason: What it wrote.
         unparsed: Why nothing could be read, or None. Such a ruling ends no debate and scores for nobody.
+        calls: Model calls that it took.
     """
 
     iteration: int
@@ -60,6 +61,7 @@ class Ruling:
     answer: str | None = None
     reason: str = ""
     unparsed: str | None = None
+    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +98,58 @@ class OpenDebate:
     @property
     def broke(self) -> Ruling | None:
         """The ruling with which an adaptive debate ends before its limit: the first that found an answer clear."""
-        return next((one for one in self.rulings if one.mode == "discriminative" and one.clear), None)
+        return break_of(self.rulings)
 
-    def extracted(self, iteration: int) -> Ruling | None:
-        """The extraction after an iteration, or None where there was none."""
-        found = (one for one in self.rulings if one.mode == "extractive" and one.iteration == iteration)
-        return next(found, None)
-
-    def ends_at(self, limit: int) -> Ruling | None:
-        """The ruling that an adaptive debate of at most ``limit`` iterations ends with; None where it was not made."""
+    def calls(self, limit: int) -> int:
+        """Model calls that an adaptive debate of at most ``limit`` iterations takes, the base answer among them."""
         broke = self.broke
-        return broke if broke is not None and broke.iteration <= limit else self.extracted(limit)
+        end = broke.iteration if broke is not None and broke.iteration <= limit else limit
+        due = [one for one in self.rulings if one.iteration <= end and one.mode == "discriminative"]
+        last = end_of(self.rulings, limit)
+        due += [] if last is None or last.mode == "discriminative" else [last]
+        return 1 + sum(speech.iteration <= end for speech in self.speeches) + sum(one.calls for one in due)
 
     def answers(self, iteration: int) -> list[str | None]:
         """The answers given in an iteration, in speaking order."""
         return [speech.answer for speech in self.speeches if speech.iteration == iteration]
+
+
+class Ruled(Protocol):
+    """A ruling, or what is recorded of one."""
+
+    @property
+    def iteration(self) -> int:
+        """After which one."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """Discriminative or extractive."""
+        ...
+
+    @property
+    def clear(self) -> bool:
+        """Whether it found an answer."""
+        ...
+
+
+RuledT = TypeVar("RuledT", bound=Ruled)
+
+
+def break_of(rulings: Sequence[RuledT]) -> RuledT | None:
+    """The first ruling that found an answer clear, with which an adaptive debate ends; None where none did."""
+    return next((one for one in rulings if one.mode == "discriminative" and one.clear), None)
+
+
+def extraction(rulings: Sequence[RuledT], iteration: int) -> RuledT | None:
+    """The extraction after an iteration, or None where there was none."""
+    return next((one for one in rulings if one.mode == "extractive" and one.iteration == iteration), None)
+
+
+def end_of(rulings: Sequence[RuledT], limit: int) -> RuledT | None:
+    """The ruling that an adaptive debate of at most ``limit`` iterations ends with; None where it was not made."""
+    broke = break_of(rulings)
+    return broke if broke is not None and broke.iteration <= limit else extraction(rulings, limit)
 
 
 def read_speech(reply: Completion, speaker: str, iteration: int) -> Speech:

@@ -6,6 +6,7 @@ answer is clear by now, and which it is: then the debate ends. In the extractive
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
@@ -82,9 +83,11 @@ class FormJudge:
             draw=draw._replace(stream=f"judge, {mode}"),
             attempts=self._config.attempts,
         )
+        calls = len(filled.replies)
         if filled.values is None:
-            return Ruling(iteration, mode, clear=False, reason=filled.replies[-1].text, unparsed=filled.flaws[-1])
-        return read_form(filled.values, mode, iteration)
+            said, why = filled.replies[-1].text, filled.flaws[-1]
+            return Ruling(iteration, mode, clear=False, reason=said, unparsed=why, calls=calls)
+        return dataclasses.replace(read_form(filled.values, mode, iteration), calls=calls)
 
 
 def form_of(mode: Mode, speakers: Sequence[str]) -> Form:
@@ -133,29 +136,30 @@ class LetterJudge:
 
     async def rule(self, debate: OpenDebate, mode: Mode, draw: Draw) -> Ruling:  # noqa: ARG002 - nothing is sampled
         """Rule by letters; see OpenJudge."""
-        iteration, undecided = debate.iterations, mode == "discriminative"
         groups = last_answers(debate)
+        open_ = Ruling(debate.iterations, mode, clear=False, calls=0)
         if not groups:
-            return Ruling(iteration, mode, clear=False, unparsed="no debater has given an answer that could be read")
-        shares = [0.0] * (len(groups) + undecided)
+            return dataclasses.replace(open_, unparsed="no debater has given an answer that could be read")
+        shares = [0.0] * (len(groups) + (mode == "discriminative"))
         for order in (range(len(groups)), range(len(groups) - 1, -1, -1)):
             options = [groups[at].answer for at in order]
-            messages = letter_prompt(debate, options, self._prompts, undecided=undecided)
+            messages = letter_prompt(debate, options, self._prompts, undecided=len(shares) > len(groups))
             choice = await self._model.choose(messages, LETTERS[: len(shares)])
+            open_ = dataclasses.replace(open_, calls=open_.calls + choice.calls)
             if choice.mass <= 0:
-                return Ruling(iteration, mode, clear=False, unparsed="the letters have no probability")
+                return dataclasses.replace(open_, unparsed="the letters have no probability")
             for letter, at in enumerate([*order, *range(len(groups), len(shares))]):
                 shares[at] += choice.probabilities[letter] / 2
         names = [*(" and ".join(group.speakers) for group in groups), "not clear yet"]
         told = "; ".join(f"{name}: {share:.3f}" for name, share in zip(names, shares, strict=False))
+        open_ = dataclasses.replace(open_, reason=told)
         best = [at for at, share in enumerate(shares) if share > max(shares) - 1e-9]
         if len(best) > 1:
-            return Ruling(iteration, mode, clear=False, reason=told, unparsed="two choices are equally likely")
+            return dataclasses.replace(open_, unparsed="two choices are equally likely")
         if best[0] == len(groups):
-            return Ruling(iteration, mode, clear=False, reason=told)
-        chosen = groups[best[0]]
-        side = chosen.speakers[0] if len(chosen.speakers) == 1 else None
-        return Ruling(iteration, mode, clear=True, side=side, answer=chosen.answer, reason=told)
+            return open_
+        answer, holders = groups[best[0]]
+        return dataclasses.replace(open_, clear=True, side=holders[0] if len(holders) == 1 else None, answer=answer)
 
 
 class Held(NamedTuple):
