@@ -38,6 +38,31 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Help:
+    """What a helper made of a draft before it was said, in persuasion.
+
+    Attributes:
+        kind: What the helper is for: "fallacy" or "logical".
+        draft: What the speaker would have said.
+        name: The fallacy or the kind of reasoning, as the helper wrote it; empty where it failed, and the draft was
+            said.
+        replies: The helper's whole replies, in order.
+        flaws: Why each of them could not be read; empty for one that could.
+    """
+
+    kind: str
+    draft: Argument
+    name: str
+    replies: tuple[str, ...]
+    flaws: tuple[str, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether no reply could be read."""
+        return not self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One speech by one speaker.
 
@@ -52,6 +77,7 @@ class Turn:
         to: Of a judge's turn: the answer whose speaker it addresses, where that is one speaker of two.
         first: Of a judge's turn: the answer that it was shown in seat A. A speaker's names stand for itself ("self")
             and its opponent; a judge's for the speaker of this answer and the other one.
+        help: How a helper changed it, where there was one.
     """
 
     round: int
@@ -63,6 +89,7 @@ class Turn:
     candidates: tuple[Candidate, ...] = ()
     to: int | None = None
     first: int = 0
+    help: Help | None = None
 
     @staticmethod
     def choose(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from debate.quotes import Argument, Seat
 
-Role = Literal["debater", "consultant", "judge"]
+Role = Literal["debater", "consultant", "judge", "persuader"]
 _SWAPPED: dict[Seat | None, Seat | None] = {"A": "B", "B": "A", None: None}
 
 

@@ -1,0 +1,153 @@
+"""Scripted models for persuasion (``scripted/tests.persuasion_scripts:debater``); all follow from prompt and draw.
+
+The debater says one of a few plain things, and the moderators read them off its last line: what a dialogue should come
+to is known from its transcript alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from debate.models.base import Capabilities, Draw, Messages
+from debate.models.scripted import ScriptedModel
+from tests.scripts import noise
+
+NAME = "scripted/tests.persuasion_scripts"
+AGREES = "I agree with the claim now."
+DOUBTS = "I do not agree, for reason"
+THANKS = "Thank you, it was a pleasure."
+WANDERS = "By the way, what nice weather."
+
+
+def argue(messages: Messages, draw: Draw) -> str:
+    """Give a reason that nobody gave before."""
+    return f"Reason {noise('argue', messages, draw).randrange(10**6)} speaks for it. Do you agree now?"
+
+
+def weigh(messages: Messages, draw: Draw) -> str:
+    """Agree seldom with the opening, more often with fair argument, and most often with a fallacy."""
+    heard = messages[-1].content
+    rng = noise("weigh", messages, draw)
+    likely = 0.15 if "Let us talk" in heard else 0.5 if "FALLACY" in heard else 0.3 if "LOGICAL" in heard else 0.2
+    value = rng.random()
+    if value < likely:
+        return AGREES
+    if value > 0.95:
+        return WANDERS
+    return THANKS if value > 0.9 else f"{DOUBTS} {rng.randrange(10**6)}."
+
+
+def rewrite(messages: Messages, draw: Draw) -> str:
+    """Fill in the helper's form; now and then only when asked again, and for some drafts never."""
+    prompt = messages[-1].content if len(messages) == 2 else messages[-3].content
+    rng = noise("rewrite", prompt, draw.repetition)
+    value = rng.random()
+    if value < 0.05 or (value < 0.15 and draw.attempt == 0):
+        return "Here is my rewrite, without any form."
+    if '"fallacy"' in prompt:
+        name = rng.choice(["straw man", "False Dilemma", "Appeal to Popular Opinion", "Strawman Fallacy", "oddity"])
+        return json.dumps({"fallacy": name, "argument": f"FALLACY {rng.randrange(10**6)}. Do you agree now?"})
+    return json.dumps({"reasoning": "from cause", "argument": f"LOGICAL {rng.randrange(10**6)}. Do you agree now?"})
+
+
+def last_lines(prompt: str) -> str:
+    """What the debater said last, as a transcript shows it."""
+    return re.findall(r"^Debater: (.*)$", prompt, re.MULTILINE)[-1]
+
+
+def moderate(messages: Messages, _draw: Draw) -> str:
+    """Read the answer off what the debater said last."""
+    prompt = messages[-1].content
+    said = last_lines(prompt)
+    if "Others have watched" in prompt:
+        stop = said in {AGREES, THANKS} or said == WANDERS
+        return json.dumps({"decision": "stop" if stop else "go on", "reason": "As they found."})
+    yes = said == AGREES
+    if "do nothing any more" in prompt:
+        yes = said == THANKS
+    elif "still speak about the topic" in prompt:
+        yes = said != WANDERS
+    return json.dumps({"answer": "yes" if yes else "no", "reason": f"It said: {said}"})
+
+
+def lean(messages: Messages, choices: Sequence[str]) -> list[float]:
+    """Give the letter of the answer that ``moderate`` would give 0.6 of the mass, and lean to the first letter."""
+    prompt = messages[-1].content
+    yes = json.loads(moderate(messages, Draw()))["answer"]
+    place = 0 if f"A: {yes}" in prompt else 1
+    shares = [0.2, 0.1]
+    shares[place] += 0.6
+    return [*shares, *([0.0] * (len(choices) - 2))]
+
+
+def persuader() -> ScriptedModel:
+    """A persuader."""
+    return ScriptedModel(argue, name=f"{NAME}:persuader", capabilities=Capabilities())
+
+
+def second_persuader() -> ScriptedModel:
+    """The same under another name."""
+    return ScriptedModel(argue, name=f"{NAME}:second_persuader", capabilities=Capabilities())
+
+
+def debater() -> ScriptedModel:
+    """A debater."""
+    return ScriptedModel(weigh, name=f"{NAME}:debater", capabilities=Capabilities())
+
+
+def second_debater() -> ScriptedModel:
+    """The same under another name."""
+    return ScriptedModel(weigh, name=f"{NAME}:second_debater", capabilities=Capabilities())
+
+
+def stubborn_debater() -> ScriptedModel:
+    """A debater that is never convinced, so that every dialogue takes all rounds."""
+
+    def doubt(messages: Messages, draw: Draw) -> str:
+        return f"{DOUBTS} {noise('doubt', messages, draw).randrange(10**6)}."
+
+    return ScriptedModel(doubt, name=f"{NAME}:stubborn_debater", capabilities=Capabilities())
+
+
+def helper() -> ScriptedModel:
+    """A helper."""
+    return ScriptedModel(rewrite, name=f"{NAME}:helper", capabilities=Capabilities())
+
+
+def able_helper() -> ScriptedModel:
+    """A helper whose first reply can always be read."""
+
+    def fill(messages: Messages, draw: Draw) -> str:
+        kind = "fallacy" if '"fallacy"' in messages[-1].content else "reasoning"
+        number = noise("fill", messages, draw).randrange(10**6)
+        return json.dumps({kind: "straw man", "argument": f"{kind} {number}. Do you agree now?"})
+
+    return ScriptedModel(fill, name=f"{NAME}:able_helper", capabilities=Capabilities())
+
+
+def moderator() -> ScriptedModel:
+    """Moderators that reply with a form, and give letters too."""
+    return ScriptedModel(moderate, choose=lean, name=f"{NAME}:moderator", capabilities=Capabilities())
+
+
+def second_moderator() -> ScriptedModel:
+    """The same under another name."""
+    return ScriptedModel(moderate, choose=lean, name=f"{NAME}:second_moderator", capabilities=Capabilities())
+
+
+def shy_moderator() -> ScriptedModel:
+    """Moderators that refuse about a third of all topics, and of those every question."""
+
+    def reply(messages: Messages, draw: Draw) -> str:
+        topic = messages[1].content.splitlines()[0]
+        shy = noise("shy", topic).random() < 1 / 3
+        return "I'm sorry, but I can't judge this topic." if shy else moderate(messages, draw)
+
+    return ScriptedModel(reply, name=f"{NAME}:shy_moderator", capabilities=Capabilities())
+
+
+def mumbling_moderator() -> ScriptedModel:
+    """Moderators of which no reply can be read."""
+    return ScriptedModel(["Hm, yes and no."], name=f"{NAME}:mumbling_moderator", capabilities=Capabilities())
