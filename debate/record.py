@@ -59,7 +59,7 @@ class Recorded:
         return next((verdict for verdict in self.verdicts if verdict.judge == judge and verdict.round is None), None)
 
 
-RecordT = TypeVar("RecordT", Debate, Verdict, Recorded)
+RecordT = TypeVar("RecordT")  # any frozen dataclass of plain values
 
 
 def to_json(record: RecordT) -> str:
