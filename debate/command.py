@@ -25,6 +25,7 @@ _SHARED_FLAGS = """\
   --dry-run       print the plan (debates, calls, tokens, cost) and stop
   --help          this text
 Any key of the configuration is a flag too; lists go by index, values are YAML: --players.0.model NAME --seed 3
+A flag for true or false may stand alone, for true.
 """
 
 
@@ -98,6 +99,13 @@ class Command(Generic[ConfigT]):
             return self.config.key not in tree and not any(key in tree for key in self.config.alone)
         return any(field.is_required() and name not in tree for name, field in self.config.model_fields.items())
 
+    def _is_switch(self, key: str) -> bool:
+        """Whether a key is true or false, so that a flag without a value can mean true."""
+        given = self.config
+        classes = [*given.classes.values(), *given.alone.values()] if isinstance(given, Variants) else [given]
+        fields = (one.model_fields.get(key) for one in classes)
+        return any(field is not None and field.annotation is bool for field in fields)
+
     def _read(self, arguments: list[str]) -> tuple[ConfigT, Invocation]:
         own: dict[str, str] = {}
         overrides: list[tuple[str, str]] = []
@@ -118,10 +126,13 @@ class Command(Generic[ConfigT]):
                 dry_run = True
                 continue
             if not equals:
-                if position == len(arguments) or arguments[position].startswith("--"):
+                if position < len(arguments) and not arguments[position].startswith("--"):
+                    value = arguments[position]
+                    position += 1
+                elif self._is_switch(flag[2:]):
+                    value = "true"
+                else:
                     raise ConfigError(f"{flag} needs a value; one that starts with -- is given as {flag}=VALUE")
-                value = arguments[position]
-                position += 1
             if flag in {"--config", "--output", "--resume"}:
                 own[flag] = value
             else:

@@ -35,7 +35,7 @@ class Variants(Generic[ConfigT]):
 
     Attributes:
         key: The key whose value names the variant.
-        classes: By that value.
+        classes: By that value; none where keys alone tell the variants apart.
         alone: By a key that only this variant has, so that it needs no other to be told.
     """
 
@@ -56,6 +56,8 @@ class Variants(Generic[ConfigT]):
         for key, config in self.alone.items():
             if tree.get(key) is not None:
                 return config
+        if not self.classes:
+            raise ConfigError(f"{where}: none of {', '.join(self.alone)} is set; set the one that says what is wanted")
         known = ", ".join(self.classes)
         name = tree.get(self.key)
         if name is None:

@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from debate.command import Command, Invocation
-from debate.config import Config
+from debate.config import Config, Variants
 from debate.errors import BudgetError, DissoiError, ModelAccessError, SourceError, StoreError
 
 
@@ -242,3 +242,44 @@ def test_a_shadowing_package_is_named(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert f"training from {tmp_path}" in done.stderr
+
+
+class SwitchConfig(Config):
+    grid: bool = Field(default=False, description="all against all")
+    seed: int = Field(0, description="the seed")
+
+
+class ReadConfig(Config):
+    outcomes: str = Field(description="what is read")
+
+
+def switched(*arguments: str) -> tuple[int, list[Config]]:
+    seen: list[Config] = []
+
+    def run(config: Config, _invocation: Invocation) -> int:
+        seen.append(config)
+        return 0
+
+    told: Variants[Config] = Variants("", {}, {"outcomes": ReadConfig, "seed": SwitchConfig})
+    return Command("tournaments.test", "Does nothing.", told, run).main(list(arguments)), seen
+
+
+@pytest.mark.parametrize(
+    ("flags", "grid"),
+    [(["--grid"], True), (["--grid", "--seed=2"], True), (["--grid", "false"], False), (["--grid=true"], True)],
+)
+def test_a_flag_for_true_or_false_may_stand_alone(flags: list[str], grid: bool) -> None:  # noqa: FBT001 - parametrized
+    code, seen = switched("--seed", "1", *flags)
+    assert code == 0
+    assert [one.grid for one in seen if isinstance(one, SwitchConfig)] == [grid]
+
+
+def test_configurations_told_apart_by_their_keys_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert switched("--outcomes", "x") == (0, [ReadConfig(outcomes="x")])
+    assert switched("--grid")[0] == 2
+    (tmp_path / "c.yaml").write_text("grid: true\n", encoding="utf-8")
+    assert switched("--config", str(tmp_path / "c.yaml"))[0] == 2
+    err = capsys.readouterr().err
+    assert "none of outcomes, seed is set" in err
+    assert switched("--seed")[0] == 2
+    assert "--seed needs a value" in capsys.readouterr().err
