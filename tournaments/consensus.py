@@ -20,10 +20,7 @@ from debate.report import print_table
 from debate.sources.rows import json_rows
 from tournaments import ford
 from tournaments.ford import FordConfig
-from tournaments.found import Found
-
-#: What a run leaves of its outcomes, one JSON object a line; its field ``system`` says whose they are.
-OUTCOMES = "outcomes.jsonl"
+from tournaments.found import OUTCOMES, Found
 
 
 class OutcomesConfig(Config):

@@ -1,4 +1,4 @@
-"""What recorded outcomes amount to: the same figures as tables and as plain values."""
+"""What recorded outcomes amount to: the same figures as tables and as plain values; and where a run leaves them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from debate.report import Table
+
+#: What a run leaves of its outcomes, one JSON object a line; its field ``system`` says whose they are.
+OUTCOMES = "outcomes.jsonl"
 
 
 class Found(NamedTuple):

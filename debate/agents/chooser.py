@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -76,31 +76,82 @@ class Opinion:
     probabilities: tuple[float, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Puts questions, and what was said about them, into messages.
+
+    Attributes:
+        prompts: Templates; those called ``roundtable_...`` are used.
+        max_words: Most words of an explanation.
+        character: What prompts begin with, or nothing.
+    """
+
+    prompts: Prompts
+    max_words: int
+    character: str = ""
+
+    def ask(self, view: View, stage: Stage, heard: Sequence[Heard], own: str, task: str) -> list[Message]:
+        """Make the messages; ``own`` is what the one who is asked is called in what was heard."""
+        values = {
+            "story_if_read": show_story(view),
+            "question": view.question,
+            "answers": show_answers(view),
+            "task": task,
+        }
+        if stage != "judge":
+            values["character"] = f"{self.character.strip()} " if self.character.strip() else ""
+        if stage == "debate":
+            values["speaker"] = own
+        if stage != "alone":
+            values["transcript"] = show_heard(heard, own)
+        return self.prompts.fill(f"roundtable_{stage}", **values)
+
+    def reply(self, view: View, stage: Stage) -> str:
+        """Say that an explanation is wanted, and then an answer on a line of its own."""
+        forms = "\nor\n".join(f"Answer: {letter}" for letter in LETTERS[: len(view.answers)])
+        return f"{self._argue(stage)}\n\n{self._fill('line', forms=forms)}"
+
+    def letter(self, view: View) -> str:
+        """Say that a letter alone is wanted."""
+        return self._fill("letter", letters=listed(LETTERS[: len(view.answers)]))
+
+    def words(self) -> str:
+        """Say that an answer's own words are wanted."""
+        return self._fill("words")
+
+    def argue(self, view: View, stage: Stage, answer: int) -> str:
+        """Say which answer was chosen, and that an explanation is wanted."""
+        held = self._fill("held", letter=LETTERS[answer], choice=" ".join(view.answers[answer].split()))
+        return f"{held}\n\n{self._argue(stage)}"
+
+    def _argue(self, stage: Stage) -> str:
+        return self._fill(f"argue_{stage}", max_words=str(self.max_words))
+
+    def _fill(self, name: str, **values: str) -> str:
+        return self.prompts.fill(f"roundtable_{name}", **values)[0].content
+
+
 class Chooser:
     """A model that chooses among answers.
 
     Args:
         model: Any model that can do what ``config.reads`` asks of it.
         name: Its name; draws of different names are independent.
-        prompts: Templates; it uses those called ``roundtable_...``.
         config: How it chooses and explains.
-        character: What its prompts begin with, or nothing.
+        asking: How it is asked.
 
     Raises:
         ConfigError: The model cannot do what is asked.
     """
 
-    def __init__(
-        self, model: Model, *, name: str, prompts: Prompts, config: ChooserConfig, character: str = ""
-    ) -> None:
+    def __init__(self, model: Model, *, name: str, config: ChooserConfig, asking: Asking) -> None:
         reason = cannot_read(config.reads, model.capabilities)
         if reason is not None:
             raise ConfigError(f"speaker {name!r}: {model.name} {reason}")
         self.name = name
         self._model = model
-        self._prompts = prompts
         self._config = config
-        self._character = f"{character.strip()} " if character.strip() else ""
+        self._asking = asking
 
     async def choose(self, view: View, stage: Stage, heard: Sequence[Heard], own: str, draw: Draw) -> Opinion:
         """Choose an answer, and say why.
@@ -118,63 +169,34 @@ class Chooser:
         Raises:
             ModelError: The model failed for good.
         """
-        config = self._config
         draw = draw._replace(stream=f"{stage} {self.name}")
-        if config.reads == "reply":
-            (reply,) = await self._write(self.ask(view, stage, heard, own, self.reply_task(view, stage)), draw)
-            return read_reply(reply, view.answers, config.max_words)
-        if config.reads == "letters":
-            letters = LETTERS[: len(view.answers)]
-            task = self._fill("letter", letters=listed(letters))
-            choice = await self._model.choose(self.ask(view, stage, heard, own, task), letters)
-            if choice.mass <= 0:
-                return Opinion(None, "", "", "the letters are not among the model's likeliest first tokens")
-            shares = choice.probabilities
-        else:
-            messages = self.ask(view, stage, heard, own, self._fill("words"))
-            scores = await self._model.score(messages, view.answers)
-            shares = shares_of(scores.values, view.answers)
+
+        def ask(task: str) -> list[Message]:
+            return self._asking.ask(view, stage, heard, own, task)
+
+        if self._config.reads == "reply":
+            reply = await self._write(ask(self._asking.reply(view, stage)), draw)
+            return read_reply(reply, view.answers, self._config.max_words)
+        shares = await self._shares(view, ask)
+        if shares is None:
+            return Opinion(None, "", "", "the letters are not among the model's likeliest first tokens")
         best = max(range(len(shares)), key=shares.__getitem__)
-        task = self.argue_task(view, stage, best)
-        (reply,) = await self._write(self.ask(view, stage, heard, own, task), draw)
-        said = shown(reply.text, view.answers, config.max_words, lined=False)
+        reply = await self._write(ask(self._asking.argue(view, stage, best)), draw)
+        said = shown(reply.text, view.answers, self._config.max_words, lined=False)
         return Opinion(best, said, reply.text, None, shares)
 
-    def ask(self, view: View, stage: Stage, heard: Sequence[Heard], own: str, task: str) -> list[Message]:
-        """Put a question, what was said and what is to be done into messages."""
-        values = {
-            "story_if_read": show_story(view),
-            "question": view.question,
-            "answers": show_answers(view),
-            "task": task,
-        }
-        if stage != "judge":
-            values["character"] = self._character
-        if stage == "debate":
-            values["speaker"] = own
-        if stage != "alone":
-            values["transcript"] = show_heard(heard, own)
-        return self._prompts.fill(f"roundtable_{stage}", **values)
+    async def _shares(self, view: View, ask: Callable[[str], list[Message]]) -> tuple[float, ...] | None:
+        """Read the choice from probabilities; None where the model gives the letters none."""
+        if self._config.reads == "likelihood":
+            scores = await self._model.score(ask(self._asking.words()), view.answers)
+            return shares_of(scores.values, view.answers)
+        choice = await self._model.choose(ask(self._asking.letter(view)), LETTERS[: len(view.answers)])
+        return choice.probabilities if choice.mass > 0 else None
 
-    def reply_task(self, view: View, stage: Stage) -> str:
-        """Say that an explanation is wanted, and then an answer on a line of its own."""
-        forms = "\nor\n".join(f"Answer: {letter}" for letter in LETTERS[: len(view.answers)])
-        return f"{self._argue(stage)}\n\n{self._fill('line', forms=forms)}"
-
-    def argue_task(self, view: View, stage: Stage, answer: int) -> str:
-        """Say which answer was chosen, and that an explanation is wanted."""
-        held = self._fill("held", letter=LETTERS[answer], choice=" ".join(view.answers[answer].split()))
-        return f"{held}\n\n{self._argue(stage)}"
-
-    def _argue(self, stage: Stage) -> str:
-        return self._fill(f"argue_{stage}", max_words=str(self._config.max_words))
-
-    def _fill(self, name: str, **values: str) -> str:
-        return self._prompts.fill(f"roundtable_{name}", **values)[0].content
-
-    async def _write(self, messages: Sequence[Message], draw: Draw) -> list[Completion]:
+    async def _write(self, messages: Sequence[Message], draw: Draw) -> Completion:
         sampling = Sampling(self._config.max_tokens, self._config.temperature)
-        return await self._model.sample(messages, draws=[draw], sampling=sampling)
+        (reply,) = await self._model.sample(messages, draws=[draw], sampling=sampling)
+        return reply
 
 
 def cannot_read(reads: Reads, able: Capabilities) -> str | None:
