@@ -18,9 +18,10 @@ from debate.config import Config, Variants
 from debate.errors import SourceError
 from debate.report import print_table
 from debate.sources.rows import json_rows
-from tournaments import ford
+from tournaments import ford, mad
 from tournaments.ford import FordConfig
 from tournaments.found import OUTCOMES, Found
+from tournaments.mad import MadConfig
 
 
 class OutcomesConfig(Config):
@@ -30,7 +31,7 @@ class OutcomesConfig(Config):
     format: Literal["text", "json"] = Field("text", description="text: tables; json: plain values")
 
 
-AnyConfig = FordConfig | OutcomesConfig
+AnyConfig = FordConfig | MadConfig | OutcomesConfig
 
 
 def read_outcomes(path: Path) -> Found:
@@ -52,6 +53,8 @@ def read_outcomes(path: Path) -> Found:
     system = first.text("system") if first.has("system") else "ford"
     if system == "ford":
         return ford.outcomes(file)
+    if system == "mad":
+        return mad.outcomes(file)
     raise first.error(f"outcomes of system {system!r} are not known; they are ford or mad")
 
 
@@ -59,6 +62,8 @@ def run_consensus(config: AnyConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
     if isinstance(config, FordConfig):
         return ford.run(config, invocation)
+    if isinstance(config, MadConfig):
+        return mad.run(config, invocation)
     found = read_outcomes(Path(config.outcomes).expanduser())
     if config.format == "json":
         sys.stdout.write(json.dumps(found.metrics, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
@@ -68,7 +73,7 @@ def run_consensus(config: AnyConfig, invocation: Invocation) -> int:
     return 0
 
 
-VARIANTS: Variants[AnyConfig] = Variants("system", {"ford": FordConfig}, {"outcomes": OutcomesConfig})
+VARIANTS: Variants[AnyConfig] = Variants("system", {"ford": FordConfig, "mad": MadConfig}, {"outcomes": OutcomesConfig})
 COMMAND = Command(
     name="tournaments.consensus",
     about="Have debaters seek the right answer together: FORD (--system ford) or MAD (--system mad). With --outcomes, "

@@ -90,7 +90,7 @@ class TitForTat:
         debate = OpenDebate(item, tuple(speaker.name for speaker in self.speakers), self.level, base)
         for iteration in range(1, self.iterations + 1):
             for speaker in self.speakers:
-                messages = speech_prompt(debate, speaker, self.prompts, self.max_words)
+                messages = speech_prompt(debate, speaker.name, speaker.character, self.prompts, self.max_words)
                 draws = [draw._replace(stream=speaker.name)]
                 (reply,) = await speaker.model.sample(messages, draws=draws, sampling=speaker.sampling)
                 speech = read_speech(reply, speaker.name, iteration)
@@ -109,16 +109,27 @@ class TitForTat:
         return debate
 
 
-def speech_prompt(debate: OpenDebate, speaker: Speaker, prompts: Prompts, max_words: int) -> list[Message]:
-    """Ask for a speaker's next speech on the whole history."""
+def speech_prompt(debate: OpenDebate, speaker: str, character: str, prompts: Prompts, max_words: int) -> list[Message]:
+    """Ask for a speaker's next speech on the whole history.
+
+    Args:
+        debate: The debate so far.
+        speaker: Who is to speak.
+        character: A sentence or two that the prompt begins with, or nothing.
+        prompts: Templates.
+        max_words: Most words of the speech.
+
+    Returns:
+        Messages.
+    """
     if debate.speeches:
-        turn = prompts.fill("mad_turn_reply", speaker=speaker.name)[0].content
+        turn = prompts.fill("mad_turn_reply", speaker=speaker)[0].content
     else:
         turn = prompts.fill("mad_turn_first")[0].content
     return prompts.fill(
         "mad_debater",
-        character=f"{speaker.character.strip()} ".lstrip(),
-        speaker=speaker.name,
+        character=f"{character.strip()} ".lstrip(),
+        speaker=speaker,
         count=str(len(debate.speakers)),
         speakers=", ".join(debate.speakers),
         level=prompts.fill(f"mad_level_{debate.level}")[0].content,
