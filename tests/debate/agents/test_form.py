@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.agents.form import Form, fill_in
@@ -64,6 +64,7 @@ def test_what_is_none(text: str, why: str) -> None:
         FORM.read(text)
 
 
+@settings(deadline=None)
 @given(st.text(), st.text(min_size=1).filter(str.strip))
 def test_no_text_that_is_quoted_makes_the_answer(answer: str, reason: str) -> None:
     try:
