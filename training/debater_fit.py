@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from pydantic import Field
 
 from debate.config import Config
-from debate.errors import ConfigError, SourceError
+from debate.errors import SourceError
 from debate.models.base import Message
 from training.fitted import Fitted, run_trainer
 from training.fitting import (
@@ -17,18 +17,16 @@ from training.fitting import (
     Base,
     FitSettings,
     Process,
-    add_adapter,
     arguments,
     dtype_of,
-    load_base,
     set_threads,
 )
 from training.rows import PairRow, Row, to_dataset
 from training.saving import ADAPTER, save_adapter
+from training.start import load_start
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from peft import PeftModel
 
     from debate.models.texts import Texts
 
@@ -113,38 +111,6 @@ def lengths_of(rows: Sequence[AnyRow], texts: Texts) -> list[Lengths]:
         spoken = [len(texts.exchange(row.prompt, reply)) - prompt for reply in replies(row)]
         found.append(Lengths(prompt + max(spoken), sum(spoken)))
     return found
-
-
-def load_start(base: Base, settings: Settings, dtype: Any, attention: str) -> PeftModel:
-    """Load the base with the adapter that fitting starts from: a new one, or one that was trained before.
-
-    Args:
-        base: The base.
-        settings: With ``start``, the folder of an adapter, whose rank and layers then hold.
-        dtype: Of the base.
-        attention: What transformers calls the way to compute attention.
-
-    Raises:
-        ConfigError: The adapter is of another base.
-        ModelAccessError: It is not there.
-    """
-    if settings.start is None:
-        return add_adapter(load_base(base, dtype, attention), base, settings.adapter, settings.seed)
-    from peft import PeftModel
-
-    from debate.models.adapter import find_adapter
-
-    folder = find_adapter(settings.start, base.name)
-    model = load_base(base, dtype, attention)
-    try:
-        loaded: PeftModel = PeftModel.from_pretrained(model, str(folder), is_trainable=True)
-    except (RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ConfigError(
-            f"start: the adapter in {folder} does not fit {base.name}: {reason}; name its base"
-        ) from error
-    loaded.peft_config["default"].base_model_name_or_path = str(base.folder)
-    return loaded
 
 
 def fit_debater(rows: RowsToFit, base: Base, settings: Settings, process: Process, folder: Path) -> Fitted:

@@ -11,10 +11,9 @@ from typing import Any, Final, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from debate.card import Card, check_unseen, read_card
+from debate.card import Card, check_unseen
 from debate.command import Command, Invocation
 from debate.config import NOT_IN_DIGEST, Config
-from debate.models.adapter_folder import adapter_folder
 from debate.models.base import Messages
 from debate.models.load import ModelConfig, ModelField
 from debate.prompts import Prompts
@@ -34,6 +33,7 @@ from training.gather import DataConfig, Gathered, gather_all
 from training.rows import AnyRows, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
+from training.start import cards_from, with_start
 
 KIND: Final = "debater"
 NAME = "debater"
@@ -120,16 +120,10 @@ def read_material(config: DebaterTrainingConfig, prompts: Prompts, base: Base) -
     everything = [question for part in parts for question in part.questions]
     asked = [question for questions in measured.values() for question in questions]
     apart = [question for part in held for question in part.questions] + asked
-    for card in cards_of(config, rows):
+    own = Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest)
+    for card in cards_from(config.start, own):
         check_unseen(card, apart, who="the debater that this configuration trains")
     return Material(rows, validation, measured, [*everything, *asked])
-
-
-def cards_of(config: DebaterTrainingConfig, rows: AnyRows) -> list[Card]:
-    """What the trained debater will have seen: the rows' stories, and those of the adapter that it starts from."""
-    start = None if config.start is None else read_card(adapter_folder(config.start))
-    own = Card(kind="debater", base=config.base, stories=rows.stories, data=rows.digest)
-    return [own] if start is None else [own, start]
 
 
 def make_rows(config: DebaterTrainingConfig, gathered: Sequence[Gathered], prompts: Prompts, base: Base) -> AnyRows:
@@ -221,9 +215,9 @@ def card_of(
         "assigned": count_tags(material.rows, "assigned"),
         **facts_of(config, KIND, material.rows, fitted, figures),
     }
-    own, *start = cards_of(config, material.rows)
-    stories = tuple(dict.fromkeys(story for card in (own, *start) for story in card.stories))
-    return own.model_copy(update={"stories": stories, "facts": facts})
+    rows = material.rows
+    own = Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
+    return with_start(config.start, own)
 
 
 def run_finetune(config: DebaterTrainingConfig, invocation: Invocation) -> int:

@@ -36,6 +36,7 @@ from training.judge_rows import JudgeReply, judge_row_set
 from training.rows import Row, RowSet, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
+from training.start import cards_from, with_start
 
 KIND: Final = "judge"
 
@@ -48,6 +49,7 @@ class JudgeTrainingConfig(TrainingConfig):
         description="letter: it replies with the answer's letter; reason: it learns recorded reasoning that "
         "ended right",
     )
+    start: str | None = Field(None, min_length=1, description="a judge's adapter to go on from; none for a new one")
     data: tuple[DataConfig, ...] = Field(min_length=1, description="debates to train on, of fold judge")
     measure: dict[str, DataConfig] = Field(
         {}, description="debates that it judges before and after training, by a name; on stories it is not trained on"
@@ -92,9 +94,10 @@ def read_material(config: JudgeTrainingConfig, prompts: Prompts) -> Material:
     validation = judge_row_set(held, prompts, config.judge) if held else None
     if validation is not None:
         check_fold(validation, "validation")
-    card = Card(kind="judge", base=config.base, stories=rows.stories, data=rows.digest)
+    own = Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest)
     questions = [question for part in (*held, *measured) for question in part.questions]
-    check_unseen(card, questions, who="the judge that this configuration trains")
+    for card in cards_from(config.start, own):
+        check_unseen(card, questions, who="the judge that this configuration trains")
     check_judge_unseen(ModelConfig(name=config.base), questions)
     by_name = {name: part.shown for name, part in zip(config.measure, measured, strict=True)}
     return Material(train, rows, validation, by_name, parts)
@@ -145,13 +148,12 @@ class Training(NamedTuple):
     material: Material
     base: Base
 
-    def judge(self, run: RunFolder, adapter: Path | None) -> Judged:
-        """Have the base, with the adapter or without, judge what is measured, by the way that everybody uses."""
+    def judge(self, run: RunFolder, adapter: str | None) -> Judged:
+        """Have the base, with an adapter or without, judge what is measured, by the way that everybody uses."""
         if not self.material.measured:
             return {}
         fit = self.config.fit
-        folder = None if adapter is None else str(adapter)
-        model = ModelConfig(name=self.config.base, adapter=folder, dtype=fit.dtype, device=fit.device)
+        model = ModelConfig(name=self.config.base, adapter=adapter, dtype=fit.dtype, device=fit.device)
         asked = judge_with(
             JudgeConfig(kind=self.config.judge, model=model),
             self.material.measured,
@@ -164,8 +166,9 @@ class Training(NamedTuple):
     def card(self, fitted: Fitted, figures: Mapping[str, JsonValue]) -> Card:
         """Describe the judge that was trained."""
         config, rows = self.config, self.material.rows
-        facts = {"judge": config.judge, **facts_of(config, KIND, rows, fitted, figures)}
-        return Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
+        facts = {"judge": config.judge, "start": config.start, **facts_of(config, KIND, rows, fitted, figures)}
+        own = Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
+        return with_start(config.start, own)
 
     def baseline(self) -> Table | None:
         """Measure what marks and counts alone tell of the measured debates."""
@@ -194,7 +197,7 @@ def run_finetune(config: JudgeTrainingConfig, invocation: Invocation) -> int:
         return 0
     questions = [question for part in training.material.everything for question in part.questions]
     with open_folder(config, invocation, prompts, kind=KIND, rows=training.material.rows, questions=questions) as run:
-        before = training.judge(run, None)
+        before = training.judge(run, config.start)
         process.share(str(run.path))
         fitted = fit_judge(rows, training.base, config, process, run.path)
         gc.collect()  # the trained model goes before its adapter is loaded anew
@@ -205,7 +208,7 @@ def finish(training: Training, run: RunFolder, fitted: Fitted, before: Judged) -
     """Measure the trained judge, and leave tables, figures and its card."""
     adapter = run.path / ADAPTER
     save_card(adapter, training.card(fitted, {}))
-    after = training.judge(run, adapter)
+    after = training.judge(run, str(adapter))
     figures: dict[str, Any] = {
         name: {"before": measure(before[name]).values(), "after": measure(after[name]).values()} for name in after
     }

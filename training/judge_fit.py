@@ -13,15 +13,14 @@ from training.fitting import (
     Base,
     FitSettings,
     Process,
-    add_adapter,
     arguments,
     dtype_of,
-    load_base,
     set_threads,
 )
 from training.judge_rows import JudgeReply
 from training.rows import Row
 from training.saving import ADAPTER, save_adapter
+from training.start import load_start
 
 if TYPE_CHECKING:
     from debate.models.texts import Texts
@@ -50,6 +49,8 @@ class Settings(Protocol):
 
     @property
     def judge(self) -> JudgeReply: ...  # noqa: D102
+    @property
+    def start(self) -> str | None: ...  # noqa: D102
     @property
     def adapter(self) -> AdapterSettings: ...  # noqa: D102
     @property
@@ -111,8 +112,8 @@ class _Reasoning:
     fit: FitSettings
     seed: int
     dpo: PreferenceSettings
+    start: str | None
     method: Literal["sft"] = "sft"
-    start: None = None
     packed: None = None
 
 
@@ -121,12 +122,12 @@ def _fit_reasoning(rows: Rows, base: Base, settings: Settings, process: Process,
     from training.debater_fit import lengths_of as lengths_of_speeches
 
     lengths = lengths_of_speeches(rows.train, base.texts)
-    as_speeches = _Reasoning(settings.adapter, settings.fit, settings.seed, PreferenceSettings())
+    as_speeches = _Reasoning(settings.adapter, settings.fit, settings.seed, PreferenceSettings(), settings.start)
     return fit_debater(RowsToFit(rows.train, rows.validation, lengths, rows.over), base, as_speeches, process, folder)
 
 
 def letter_trainer(rows: Rows, base: Base, settings: Settings, process: Process, folder: Path) -> LetterTrainer:
-    """Make the trainer of a letter judge, with a new adapter on the base; see ``fit_judge``."""
+    """Make the trainer of a letter judge, with an adapter on the base; see ``fit_judge``."""
     from transformers import TrainingArguments
 
     from debate.models import attention
@@ -135,7 +136,7 @@ def letter_trainer(rows: Rows, base: Base, settings: Settings, process: Process,
     set_threads()
     attention.register()
     train = encode(rows.train, base.texts)
-    model = add_adapter(load_base(base, dtype_of(settings.fit), ATTENTION), base, settings.adapter, settings.seed)
+    model = load_start(base, settings, dtype_of(settings.fit), ATTENTION)
     return LetterTrainer(
         texts=base.texts,
         letters=max(2, 1 + max(row.gold for row in train)),

@@ -25,10 +25,11 @@ from debate.agents.render import LETTERS
 from debate.errors import SourceError
 from debate.models import attention
 from debate.models.attention import KVShape, Packed
-from debate.models.forest import Forest, grow
-from debate.models.prefixes import Known, Tokens
+from debate.models.forest import Forest
+from debate.models.prefixes import Tokens
 from debate.models.texts import Texts
 from training.fitting import TrainingError
+from training.packing import pack
 from training.rows import Row
 
 if TYPE_CHECKING:
@@ -153,12 +154,12 @@ class Batch(NamedTuple):
 
 def collate(rows: Sequence[LetterRow]) -> dict[str, Any]:
     """Pack rows into one pass; see ``debate.models.forest``."""
-    forest = grow([row.tokens for row in rows], [Known()] * len(rows), [1] * len(rows))
+    forest = pack([row.tokens for row in rows])
     return {
         "labels": torch.tensor([row.gold for row in rows]),
         "input_ids": torch.as_tensor(forest.tokens)[None],
         "position_ids": torch.as_tensor(forest.positions)[None],
-        "logits_to_keep": torch.tensor([int(path[-1]) for path in forest.paths]),
+        "logits_to_keep": torch.tensor([int(path[-1]) for path in forest.paths[: len(rows)]]),
         "packed": _Opaque(Batch(forest, tuple(row.name for row in rows))),
     }
 
@@ -268,7 +269,7 @@ class LetterTrainer(Trainer):
         self._sums["rows"] += len(among)
         self._sums["right"] += float((among < np.log(2)).sum())
         self._sums["mass"] += float(mass.exp().sum())
-        self._sums["tokens"] += sum(len(path) for path in batch.forest.paths)
+        self._sums["tokens"] += sum(len(path) for path in batch.forest.paths[: len(batch.names)])
         self._sums["computed"] += len(batch.forest.tokens)
         self.seen.update(name for name, count in zip(batch.names, counted.tolist(), strict=True) if count)
 

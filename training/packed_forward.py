@@ -20,9 +20,9 @@ from torch import Tensor
 from trl.trainer.utils import FusedCausalLMOutput
 
 from debate.models.attention import KVShape, Packed
-from debate.models.forest import Forest, grow
-from debate.models.prefixes import Known
+from debate.models.forest import Forest
 from training.letter_trainer import shape_of
+from training.packing import pack
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -57,7 +57,7 @@ def pack_rows(input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tupl
     """
     lengths = attention_mask.sum(1).tolist()
     sequences = [row[:length].numpy() for row, length in zip(input_ids.cpu(), lengths, strict=True)]
-    forest = grow(sequences, [Known()] * len(sequences), [1] * len(sequences))
+    forest = pack(sequences)
     found = (labels[:, 1:].cpu() != _IGNORED).nonzero()
     rows, columns = found[:, 0], found[:, 1]
     packed = torch.as_tensor(

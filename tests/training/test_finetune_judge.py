@@ -105,6 +105,32 @@ def test_a_finished_training_is_resumed_without_a_call_or_a_step(trained: Traine
 
 
 @pytest.mark.model
+def test_a_training_goes_on_from_another_and_answers_for_its_stories(
+    trained: Trained, base: Path, tmp_path: Path
+) -> None:
+    start = str(trained.folder / "adapter")
+    more = [{"debates": "dossiers:40?seed=5", "fold": "judge", "limit": 4, "made": {"kinds": {"forged": 1.0}}}]
+    ended = call(
+        COMMAND,
+        *("--config", write(tmp_path / "config.yaml", config(base, start=start, data=more))),
+        *("--output", tmp_path / "out"),
+    )
+    assert ended.code == 0, ended.err
+    before, after = read_card(trained.folder / "adapter"), read_card(tmp_path / "out" / "adapter")
+    assert before is not None
+    assert after is not None
+    assert after.facts["start"] == start
+    assert {story.id for story in before.stories} < {story.id for story in after.stories}
+    assert len(after.stories) == len(before.stories) + 4
+    measures = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))["measures"]
+    known = json.loads((trained.folder / "metrics.json").read_text(encoding="utf-8"))["measures"]
+    assert measures["held out"]["before"]["brier"] == known["held out"]["after"]["brier"]
+    measured = {"again": {"debates": "dossiers:40?seed=1", "fold": "judge", "limit": 4}}
+    path = write(tmp_path / "seen.yaml", config(base, start=start, data=more, measure=measured))
+    assert_refuses(COMMAND, call(COMMAND, "--config", path, "--dry-run"), "the judge that this configuration trains")
+
+
+@pytest.mark.model
 def test_the_adapter_is_refused_on_its_stories_and_on_another_base(trained: Trained, tmp_path: Path) -> None:
     from debate.card import check_judge_unseen
     from debate.errors import ConfigError, FoldError

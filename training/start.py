@@ -1,0 +1,73 @@
+"""The adapter that a training goes on from: its weights, and the stories that it has seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from debate.card import Card, read_card
+from debate.errors import ConfigError
+from debate.models.adapter_folder import adapter_folder
+from training.fitting import AdapterSettings, Base, add_adapter, load_base
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+
+
+class Settings(Protocol):
+    """What is read of a configuration."""
+
+    @property
+    def start(self) -> str | None: ...  # noqa: D102
+    @property
+    def adapter(self) -> AdapterSettings: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+
+
+def load_start(base: Base, settings: Settings, dtype: Any, attention: str) -> PeftModel:
+    """Load the base with the adapter that fitting starts from: a new one, or one that was trained before.
+
+    Args:
+        base: The base.
+        settings: With ``start``, the name of an adapter, whose rank and layers then hold.
+        dtype: Of the base.
+        attention: What transformers calls the way to compute attention.
+
+    Raises:
+        ConfigError: The adapter is of another base.
+        ModelAccessError: It is not there.
+    """
+    if settings.start is None:
+        return add_adapter(load_base(base, dtype, attention), base, settings.adapter, settings.seed)
+    from peft import PeftModel
+
+    from debate.models.adapter import find_adapter
+
+    folder = find_adapter(settings.start, base.name)
+    model = load_base(base, dtype, attention)
+    try:
+        loaded: PeftModel = PeftModel.from_pretrained(model, str(folder), is_trainable=True)
+    except (RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            f"start: the adapter in {folder} does not fit {base.name}: {reason}; name its base"
+        ) from error
+    loaded.peft_config["default"].base_model_name_or_path = str(base.folder)
+    return loaded
+
+
+def cards_from(start: str | None, own: Card) -> list[Card]:
+    """Return what a training will have seen: its own card, and that of the adapter that it starts from if it has one.
+
+    Args:
+        start: The adapter's name, or None.
+        own: The card of the rows alone.
+    """
+    before = None if start is None else read_card(adapter_folder(start))
+    return [own] if before is None else [own, before]
+
+
+def with_start(start: str | None, own: Card) -> Card:
+    """Return a card with the stories that the adapter saw which training starts from."""
+    stories = (story for card in cards_from(start, own) for story in card.stories)
+    return own.model_copy(update={"stories": tuple(dict.fromkeys(stories))})
