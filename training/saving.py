@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from debate.card import Card, write_card
 from debate.errors import StoreError
+from debate.models import adapter_folder
 from debate.models.adapter import WEIGHTS
 from training.fitting import Base, TrainingError, hub_id_of, load_base
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from peft import PeftModel
     from torch import Tensor
 
-ADAPTER = "adapter"
+ADAPTER = adapter_folder.OWN
 MERGED = "merged"
 
 

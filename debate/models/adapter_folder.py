@@ -8,6 +8,8 @@ from debate.errors import ModelAccessError
 
 SHIPPED = "shipped:"
 HUB = "hf/"
+OWN = "adapter"
+"""The folder in a training's folder that holds what it trained."""
 _FILES = ("adapter_config.json", "adapter_model.safetensors", "dissoi.json")
 _HUB_TIMEOUT_S = 5.0
 
@@ -43,10 +45,14 @@ def adapter_folder(adapter: str) -> Path:
 
 
 def adapter_label(adapter: str) -> str:
-    """Return what an adapter is called: the last part of its name or path."""
+    """Return what an adapter is called: the last part of its name or path.
+
+    Every training calls its own ``adapter``, so that one is called as its training's folder is.
+    """
     path = Path(adapter.removeprefix(SHIPPED)).expanduser()
-    # "." and ".." have no name of their own.
-    return path.name if path.name not in {"", ".."} else path.resolve().name
+    if path.name in {"", ".."}:  # they have no name of their own
+        path = path.resolve()
+    return (path.name != OWN and path.name) or path.parent.name or path.name
 
 
 def _shipped(name: str) -> Path:

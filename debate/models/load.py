@@ -118,8 +118,8 @@ class ModelConfig(Config):
     def label(self) -> str:
         """What calls, verdicts and reports name the model by: its name, then its adapter's folder's.
 
-        Such as ``embedded/smollm2-135m+judge``. Only the last part of the adapter's path is in it, so that results do
-        not depend on where the folder lies; ``check_labels`` refuses two adapters of one label.
+        Such as ``embedded/smollm2-135m+judge``. Only a part of the adapter's path is in it (see ``adapter_label``), so
+        that results do not depend on where the folder lies; ``check_labels`` refuses two adapters of one label.
         """
         return self.name if self.adapter is None else f"{self.name}+{adapter_label(self.adapter)}"
 

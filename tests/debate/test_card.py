@@ -121,7 +121,7 @@ def test_many_stories() -> None:
 
 
 def test_cards_are_found_where_the_weights_are(tmp_path: Path) -> None:
-    base, adapter = tmp_path / "base", tmp_path / "adapter"
+    base, adapter = tmp_path / "base", tmp_path / "judge"
     base.mkdir()
     adapter.mkdir()
     model = ModelConfig(name=f"hf/{base}", adapter=str(adapter))
@@ -141,7 +141,7 @@ def test_cards_are_found_where_the_weights_are(tmp_path: Path) -> None:
     # What either was trained on, the two together recall.
     check_judge_unseen(model, [question("three", THREE)])
     for story_id, story in (("one", ONE), ("two", TWO)):
-        with pytest.raises(FoldError, match=rf"model 'hf/.*base\+adapter' was trained on 1 of .*'{story_id}'"):
+        with pytest.raises(FoldError, match=rf"model 'hf/.*base\+judge' was trained on 1 of .*'{story_id}'"):
             check_judge_unseen(model, [question(story_id, story)])
 
 

@@ -60,7 +60,7 @@ def test_models_of_one_name_at_two_servers_are_refused_before_there_is_a_run(
 
 @pytest.mark.parametrize(("command", "changes"), COMMANDS)
 def test_a_plan_is_refused_where_its_run_is(command: Command[Any], changes: dict[str, Any], tmp_path: Path) -> None:
-    adapter = tmp_path / "adapter"
+    adapter = tmp_path / "seen"
     adapter.mkdir()
     seen = Card.stories_of(load("shipped:stories"))
     write_card(adapter, Card(kind="judge", base="openai/judge", stories=seen, data="0" * 64))
@@ -69,5 +69,5 @@ def test_a_plan_is_refused_where_its_run_is(command: Command[Any], changes: dict
     del tree["self_play"]
     flags = ["--config", write(tmp_path / "c.yaml", tree), "--output", tmp_path / "run"]
     for dry in ([], ["--dry-run"]):
-        assert_refuses(command, call(command, *flags, *dry), "model 'openai/judge+adapter' was trained on")
+        assert_refuses(command, call(command, *flags, *dry), "model 'openai/judge+seen' was trained on")
     assert not (tmp_path / "run").exists()

@@ -60,3 +60,8 @@ def test_an_unknown_shipped_adapter_is_told_of_the_others() -> None:
 def test_labels_are_the_last_part() -> None:
     found = [adapter_label(name) for name in ("shipped:judge", "runs/judge/", "hf/owner/judge", "~/judge/.")]
     assert found == ["judge"] * 4
+
+
+def test_what_a_training_wrote_is_called_as_its_folder() -> None:
+    found = [adapter_label(name) for name in ("runs/judge/adapter", "judge/adapter/", "adapter", "/adapter")]
+    assert found == ["judge", "judge", "adapter", "adapter"]
