@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from debate.agents.chooser import Asking, Chooser, ChooserConfig
+from debate.errors import ModelError
 from debate.models.base import Capabilities, Draw, Messages
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
@@ -69,6 +70,17 @@ def mumbling() -> ScriptedModel:
 def sleuth() -> ScriptedModel:
     """A judge that chooses the second answer."""
     return saying(lambda _text: "It turned on the second.\nAnswer: B", "sleuth")
+
+
+def failing() -> ScriptedModel:
+    """Chooses B, and fails for good on questions of three answers."""
+
+    def say(text: str) -> str:
+        if "Answer C" in text and "Answer D" not in text:
+            raise ModelError("it is broken")
+        return "The second fits.\nAnswer: B"
+
+    return saying(say, "failing")
 
 
 def weighing() -> ScriptedModel:
