@@ -275,7 +275,7 @@ def sides_table(debates: Sequence[DebateOutcome]) -> Table:
             chosen = [(one.debate.item, float(one.side == place)) for one in taken]
             alike = [(one.debate.item, float(one.side == place)) for one in taken if _equally_good(one)]
             chance = sum(1 / len(one.debate.speakers) for one in taken) / max(1, len(taken))
-            who = f"speaker {place + 1} ({', '.join(names)})"
+            who = f"place {place + 1} ({', '.join(names)})"
             rows.append([level, who, len(taken), _mean(chosen), _mean(alike), chance if taken else None])
         rows += [[level, *row] for row in (_own_model(taken), _right_side(taken)) if row is not None]
     columns = (

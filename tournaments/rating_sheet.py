@@ -68,7 +68,8 @@ def write_sheet(run: RunFolder, items: Sequence[Item], answers: Mapping[tuple[st
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
+    text = io.StringIO("\ufeff")  # by which spreadsheets know UTF-8
+    text.seek(1)
     # A spreadsheet would take what a model wrote for a formula.
     safe = ([f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in row] for row in rows)
     csv.writer(text, lineterminator="\n").writerows(safe)

@@ -41,9 +41,9 @@ def overlap(translation: str, references: Sequence[str]) -> Overlap:
     Returns:
         The scores; of several references chrF takes the best, BLEU counts what is in any.
     """
-    chrf, bleu = _metrics()
     refs = list(references)
-    return Overlap(chrf.sentence_score(translation, refs).score, bleu.sentence_score(translation, refs).score)
+    # Rounding may leave a perfect score just above 100.
+    return Overlap(*(min(100.0, metric.sentence_score(translation, refs).score) for metric in _metrics()))
 
 
 @cache
