@@ -17,7 +17,9 @@ from debate.errors import ConfigError
 Floats = npt.NDArray[np.float64]
 
 _STEPS = 60  # York's iteration gains about a digit a step
-_HALVINGS = 40
+_NEAR = 1e-11
+_HALVINGS = 32
+_LEAST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def york_slopes(x_bp: Floats, y_bp: Floats, error_x_p: Floats, error_y_p: Floats
         y_bp: The same.
         error_x_p: Standard deviations of the x.
         error_y_p: Standard deviations of the y.
-        times_bp: How often each point counts.
+        times_bp: How often each point counts, any number from 0 on.
 
     Returns:
         Slopes, shape (B,).
@@ -103,39 +105,49 @@ def york_slopes(x_bp: Floats, y_bp: Floats, error_x_p: Floats, error_y_p: Floats
     return _slopes(x_bp, y_bp, vx_p, vy_p + extra[:, None], times_bp)
 
 
-def _slopes(x: Floats, y: Floats, vx: Floats, vy: Floats, times: Floats) -> Floats:
+def _slopes(x: Floats, y: Floats, vx: Floats, vy: Floats, times: Floats, *, start: Floats | None = None) -> Floats:
     """York's iteration; rows are sets of points, ``vx`` and ``vy`` variances that broadcast to them."""
-    total = times.sum(axis=1, keepdims=True)
-    dx, dy = (value - (times * value).sum(axis=1, keepdims=True) / total for value in (x, y))
-    slope = (times * dx * dy).sum(axis=1) / np.maximum((times * dx * dx).sum(axis=1), np.finfo(float).tiny)
+    slope = _flat_slopes(x, y, times) if start is None else start
     for _ in range(_STEPS):
         b = slope[:, None]
-        weight = times / (vy + b**2 * vx)
+        single = 1 / (vy + b**2 * vx)
+        weight = times * single
         total = weight.sum(axis=1, keepdims=True)
         u, v = (value - (weight * value).sum(axis=1, keepdims=True) / total for value in (x, y))
-        beta = weight / np.maximum(times, 1) * (vy * u + b * vx * v)
+        beta = single * (vy * u + b * vx * v)
         fresh = (weight * beta * v).sum(axis=1) / (weight * beta * u).sum(axis=1)
-        done = np.abs(fresh - slope) <= 1e-13 * np.maximum(np.abs(fresh), 1e-30)
-        slope = np.where(np.isfinite(fresh), fresh, slope)
-        if bool(done.all()):
+        fresh = np.where(np.isfinite(fresh), fresh, slope)
+        moved, slope = np.abs(fresh - slope), fresh
+        if bool((moved <= _NEAR * np.abs(fresh)).all()):
             break
+    return slope
+
+
+def _flat_slopes(x: Floats, y: Floats, times: Floats) -> Floats:
+    """Least squares of y on x, where the iteration begins."""
+    total = times.sum(axis=1, keepdims=True)
+    dx, dy = (value - (times * value).sum(axis=1, keepdims=True) / total for value in (x, y))
+    slope: Floats = (times * dx * dy).sum(axis=1) / np.maximum((times * dx * dx).sum(axis=1), np.finfo(float).tiny)
     return slope
 
 
 def _scatter(x: Floats, y: Floats, vx: Floats, vy: Floats, times: Floats) -> Floats:
     """Variance of each set's points about its line beyond their errors: that at which chi square is n − 2, or 0."""
-    wanted = np.maximum(times.sum(axis=1) - 2, 1e-9)
+    wanted = np.maximum(times.sum(axis=1) - 2, _LEAST)
+    slope = _flat_slopes(x, y, times)
 
     def excess(extra: Floats) -> Floats:
+        nonlocal slope
         wide = vy + extra[:, None]
-        b = _slopes(x, y, vx, wide, times)[:, None]
+        slope = _slopes(x, y, vx, wide, times, start=slope)
+        b = slope[:, None]
         weight = times / (wide + b**2 * vx)
         middle = (weight * (y - b * x)).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
         found: Floats = (weight * (y - b * x - middle) ** 2).sum(axis=1) - wanted
         return found
 
     low = np.zeros(len(x))
-    high = np.maximum(y.var(axis=1) * 4, 1e-12)
+    high = np.maximum(y.var(axis=1) * 4, _LEAST)
     inside = excess(low) > 0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
