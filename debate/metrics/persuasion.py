@@ -210,12 +210,15 @@ def measure(outcomes: Iterable[Outcome]) -> dict[Pair, PairFigures]:
                 f"{one.debater} is there twice; give each debate once"
             )
         of_scenario[key] = one
-    return {pair: _pair(scenarios) for pair, scenarios in by_pair.items()}
+    return {
+        pair: _pair({scenario: dict(sorted(found.items())) for scenario, found in scenarios.items()})
+        for pair, scenarios in by_pair.items()
+    }
 
 
 def _pair(found: Mapping[Scenario, Mapping[Key, Outcome]]) -> PairFigures:
     seen = [key for of_scenario in found.values() for key in of_scenario]
-    claims = list(dict.fromkeys(key.claim for key in seen))
+    claims = sorted({key.claim for key in seen})  # in whatever order they came, sums come out alike to the last bit
     repetitions = sorted({key.repetition for key in seen})
     keys = [Key(claim, repetition) for claim in claims for repetition in repetitions]
     scenarios = {scenario: found[scenario] for scenario in SCENARIOS if scenario in found}
