@@ -17,7 +17,7 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ from debate.agents.render import show_turns
 from debate.config import Config, Tree
 from debate.errors import ConfigError
 from debate.record import Recorded
+from debate.report.figure import Figure
 from debate.report.table import Cell, Column, Table
 from debate.run_folder import write_whole
 from debate.transcript import SEATS
@@ -56,6 +57,34 @@ class TrackingConfig(Config):
     transcripts: int = Field(20, ge=0, le=10_000, description="debates drawn for the table of transcripts; 0 for none")
 
 
+class Series(NamedTuple):
+    """Figures along a step of their own, such as the loss of a training.
+
+    Attributes:
+        name: Stands before the names of the figures: ``judge`` gives ``judge/loss``.
+        step: Which of the figures is the step. The server draws the others along it, whatever order lines come in.
+        lines: One for each step.
+    """
+
+    name: str
+    step: str
+    lines: Sequence[Mapping[str, object]]
+
+
+class Folder(NamedTuple):
+    """A folder that is kept with a run as an artifact.
+
+    Attributes:
+        name: Such as ``judge-1``.
+        kind: Such as ``adapter`` or ``dataset``.
+        path: Where it lies.
+    """
+
+    name: str
+    kind: str
+    path: Path
+
+
 def check(config: TrackingConfig) -> None:
     """Find out before a run whether it can be tracked at its end; never asks, sends nothing.
 
@@ -77,6 +106,24 @@ def check(config: TrackingConfig) -> None:
         raise ConfigError(f"wandb.mode: online needs a valid API key: {_one_line(error)}{_OTHERWISE}") from error
     if not found:
         raise ConfigError(f"wandb.mode: online needs an API key, and there is none{_OTHERWISE}")
+
+
+def or_offline(config: TrackingConfig, command: str) -> TrackingConfig:
+    """Fall back on offline where online cannot be had, and say in one line why and what to do.
+
+    Args:
+        config: The configuration.
+        command: Who tracks, for the line.
+
+    Returns:
+        The configuration, with another mode where it must be.
+    """
+    try:
+        check(config)
+    except ConfigError as error:
+        _warn(command, f"{error}; going on offline")
+        return config.model_copy(update={"mode": "offline"})
+    return config
 
 
 def _has_key() -> bool:
@@ -106,6 +153,9 @@ def log_run(
     metrics: Mapping[str, object],
     recorded: Sequence[Recorded],
     seed: int,
+    series: Sequence[Series] = (),
+    figures: Sequence[Figure] = (),
+    folders: Sequence[Folder] = (),
 ) -> None:
     """Track a finished run; in mode disabled do nothing.
 
@@ -121,6 +171,9 @@ def log_run(
         metrics: The tree of ``metrics.json``.
         recorded: The debates of the run, in any order.
         seed: Decides which debates are drawn.
+        series: Figures along steps of their own.
+        figures: Figures of the report, each kept under its title.
+        folders: What is kept as artifacts; a folder that is not there is left out.
     """
     if config.mode == "disabled":
         return
@@ -135,7 +188,7 @@ def log_run(
                 if mode != modes[0]:
                     _let_go()
                 run = _start(config, mode, run_folder=run_folder, command=command, settings=settings)
-                trouble = _fill(run, summary, tables)
+                trouble = _fill(run, summary, tables, series=series, figures=figures, folders=folders)
         except Exception as error:  # noqa: BLE001 - a finished run must not fail for its tracking, whatever wandb raises
             kept = "; keeping it offline" if mode != modes[-1] else "; the run's own files are complete"
             _warn(command, f"tracking in wandb ({mode}) failed: {_one_line(error)}{kept}")
@@ -209,19 +262,35 @@ def _start(
     )
 
 
-def _fill(run: wandb.Run, summary: Mapping[str, Plain], tables: Sequence[Table]) -> str:
+def _fill(
+    run: wandb.Run,
+    summary: Mapping[str, Plain],
+    tables: Sequence[Table],
+    *,
+    series: Sequence[Series],
+    figures: Sequence[Figure],
+    folders: Sequence[Folder],
+) -> str:
     """Put all into a run and end it; returns why not all of it was sent, or nothing."""
     import wandb
 
     try:
+        _log_series(run, series)
         run.summary.update(dict(summary))
-        logged: dict[str, wandb.Table] = {}
+        logged: dict[str, wandb.Table | wandb.Plotly] = {}
         for table in tables:
             columns, rows = flatten_table(table)
             key = _unused(_NOT_IN_KEY.sub("_", _clean(table.title)), logged)  # it names a file
             logged[key] = wandb.Table(columns=[*columns], data=[[*row] for row in rows])
+        for figure in figures:
+            logged[_unused(_NOT_IN_KEY.sub("_", _clean(figure.title)), logged)] = wandb.Plotly(figure.to_plotly())
         if logged:
             run.log(logged)
+        for folder in folders:
+            if folder.path.is_dir():
+                artifact = wandb.Artifact(folder.name, type=folder.kind)
+                artifact.add_dir(str(folder.path))
+                run.log_artifact(artifact)
     except BaseException:
         run.finish(exit_code=1)
         raise
@@ -230,6 +299,16 @@ def _fill(run: wandb.Run, summary: Mapping[str, Plain], tables: Sequence[Table])
     except TimeoutError as error:
         return _one_line(error)
     return ""
+
+
+def _log_series(run: wandb.Run, series: Sequence[Series]) -> None:
+    """Log figures along steps of their own: wandb's own step only counts, so no line is too late to be kept."""
+    for one in series:
+        step = f"{one.name}/{one.step}"
+        run.define_metric(step, hidden=True)
+        run.define_metric(f"{one.name}/*", step_metric=step)
+        for line in one.lines:
+            run.log({f"{one.name}/{key}": value for key, value in flatten_metrics(line).items() if value is not None})
 
 
 def _run_id(run_folder: Path) -> str:

@@ -7,7 +7,7 @@ import gc
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Field, JsonValue
 
@@ -50,7 +50,12 @@ class JudgeTrainingConfig(TrainingConfig):
         "ended right",
     )
     start: str | None = Field(None, min_length=1, description="a judge's adapter to go on from; none for a new one")
-    data: tuple[DataConfig, ...] = Field(min_length=1, description="debates to train on, of fold judge")
+    data: tuple[DataConfig, ...] = Field(min_length=1, description="debates to train on, of the fold")
+    fold: Literal["judge", "debater"] = Field(
+        "judge",
+        description="of the stories that it is trained on; debater is for a judge that is held out, which never judges "
+        "what debaters are trained on",
+    )
     measure: dict[str, DataConfig] = Field(
         {}, description="debates that it judges before and after training, by a name; on stories it is not trained on"
     )
@@ -90,7 +95,7 @@ def read_material(config: JudgeTrainingConfig, prompts: Prompts) -> Material:
     held_at, measured_at = len(config.data), len(config.data) + len(config.validation)
     train, held, measured = parts[:held_at], parts[held_at:measured_at], parts[measured_at:]
     rows = judge_row_set(train, prompts, config.judge)
-    check_fold(rows, "judge")
+    check_fold(rows, config.fold)
     validation = judge_row_set(held, prompts, config.judge) if held else None
     if validation is not None:
         check_fold(validation, "validation")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from debate.report.table import Cell, Column, Interval, Kind, Table, format_cell, format_number
@@ -16,6 +19,7 @@ _DIVERGING = ((0.0, "var(--low)"), (0.5, "var(--middle)"), (1.0, "var(--high)"))
 _ROW_HEIGHT = 34
 _FRAME_HEIGHT = 110
 _MAX_NAME = 28
+_COLOUR = re.compile(r"var\(--([\w-]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,13 @@ class Figure:
     layout: Mapping[str, object] = field(default_factory=dict)
     note: str = ""
     table: Table | None = None
+
+    def to_plotly(self) -> object:
+        """Return it as a figure of the plotly library, with the colours of the light style sheet."""
+        import plotly.graph_objects as go
+
+        traces, layout = (_in_colour(plain_text(value)) for value in (self.traces, self.layout))
+        return go.Figure(data=traces, layout=layout)
 
 
 class Dot(NamedTuple):
@@ -208,6 +219,25 @@ def plain_text(value: object) -> object:
     if isinstance(value, float):
         return _finite(value)
     return value
+
+
+def _in_colour(value: object) -> object:
+    """Put colours in the place of their names in the style sheet."""
+    if isinstance(value, str):
+        return _COLOUR.sub(lambda found: _colours().get(found[1], found[0]), value)
+    if isinstance(value, dict):
+        return {key: _in_colour(item) for key, item in value.items()}
+    return [_in_colour(item) for item in value] if isinstance(value, list) else value
+
+
+@functools.cache
+def _colours() -> dict[str, str]:
+    """The colours of the light style sheet, which come first in it."""
+    text = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for name, colour in re.findall(r"--([\w-]+):\s*(#[0-9a-fA-F]{3,8})", text):
+        found.setdefault(name, colour)
+    return found
 
 
 def _names(names: Sequence[str], title: str) -> dict[str, object]:
