@@ -6,9 +6,10 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+TRAINED := runs/adapters
 FAST := not model and not faults and not e2e
 
-.PHONY: swiss test check slow lint install model wheel clean
+.PHONY: swiss test check slow lint install model adapters clean
 
 swiss: install model
 	$(BIN)/python -m tournaments.swiss --config configs/swiss/smoke.yaml
@@ -30,6 +31,21 @@ lint: install
 	$(BIN)/lint-imports
 
 install: $(INSTALLED)
+
+# The adapters that ship, trained anew (docs/adapters.md): about two hours on two cores. Started again, it goes on.
+adapters: install model
+	$(call trained,judge,training.finetune_judge --config configs/finetune_judge/smollm2.yaml)
+	$(call trained,made,training.finetune_debater --config configs/finetune_debater/made.yaml)
+	$(call trained,debates,tournaments.swiss --config configs/swiss/dossiers-debaters.yaml \
+		--judge.model.adapter $(TRAINED)/judge/adapter)
+	$(call trained,debater,training.finetune_debater --config configs/finetune_debater/sft.yaml \
+		--start $(TRAINED)/made/adapter --data.0.debates run:$(TRAINED)/debates)
+	for name in judge debater; do \
+		mkdir -p data/adapters/$$name && install -m 644 $(TRAINED)/$$name/adapter/* data/adapters/$$name; done
+
+# A command whose run is kept in a folder, or what is left of it.
+trained = if [ -d $(TRAINED)/$(1) ]; then $(BIN)/python -m $(firstword $(2)) --resume $(TRAINED)/$(1); \
+	else $(BIN)/python -m $(2) --output $(TRAINED)/$(1); fi
 
 # The embedded model, made once in the user's cache folder.
 model: install
