@@ -224,7 +224,7 @@ def accuracy_table(figures: Figures) -> Table:
     rows: list[list[Cell]] = []
     for name, found in figures:
         row: list[Cell] = [name.run, name.dataset, found.n, _both(share.value for share in found.alone)]
-        row += [found.col_s, found.col_h, found.majority, found.ford]
+        row += [found.col_s, found.col_h, found.majority, found.ford, found.gain]
         rows.append([*row, found.judged] if judged else row)
     columns = [
         Column("speakers, in order"),
@@ -235,6 +235,7 @@ def accuracy_table(figures: Figures) -> Table:
         Column("Col-H", kind="share"),
         Column("majority", kind="share"),
         Column("FORD", kind="share"),
+        Column("less majority", kind="share"),
         *([Column("FORD, judge", kind="share")] if judged else []),
     ]
     note = (
@@ -316,6 +317,7 @@ def _values(name: Named, found: ConsensusFigures) -> Mapping[str, object]:
         "col_h": interval(found.col_h),
         "majority": interval(found.majority),
         "ford": interval(found.ford),
+        "ford_less_majority": interval(found.gain),
         "ford_judged": interval(found.judged),
         "incon": [interval(share) for share in found.incon],
         "debated": found.debated,

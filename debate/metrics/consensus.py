@@ -92,7 +92,8 @@ class ConsensusFigures:
         col_h: Col-H, the share in which all k answers alone are right.
         majority: The share in which the most frequent of the k answers alone is right: a baseline without a debate.
         ford: The share in which the result is right: the agreed answer, else the most frequent of all predictions.
-        judged: The same with a judge: its verdict where it was asked, else the agreed answer. None without a judge.
+        gain: ford less majority, sample by sample: what the debate added to the vote.
+        judged: As ford, with a judge: its verdict where it was asked, else the agreed answer. None without a judge.
         incon: INCON after each round, from 0 (before any debate) to the last: the share that is not yet agreed.
         debated: Samples that were not agreed at once.
         agreed: Debated samples that ended in agreement.
@@ -107,6 +108,7 @@ class ConsensusFigures:
     col_h: Interval
     majority: Interval
     ford: Interval
+    gain: Interval
     judged: Interval | None
     incon: tuple[Interval, ...]
     debated: int
@@ -212,6 +214,11 @@ def measure(chain: Chain) -> ConsensusFigures:
         col_h=share(lambda o: float(all(answer == o.gold for answer in o.predictions[:k]))),
         majority=share(lambda o: float(most_frequent(o.predictions[:k]) == o.gold)),
         ford=share(lambda o: float(result(o) == o.gold)),
+        gain=_mean(
+            outcomes,
+            lambda o: float(result(o) == o.gold) - float(most_frequent(o.predictions[:k]) == o.gold),
+            bounds=(-1.0, 1.0),
+        ),
         judged=share(lambda o: float(judged_result(o) == o.gold)) if any(o.judged for o in outcomes) else None,
         incon=tuple(
             share(lambda o, after=after: float(o.agreed is None or o.agreed > after))  # type: ignore[misc]
@@ -253,5 +260,8 @@ def _sway(name: str, at: int, k: int, debated: Sequence[Outcome], agreed: Sequen
     )
 
 
-def _mean(outcomes: Sequence[Outcome], value: Callable[[Outcome], float]) -> Interval:
-    return cluster_mean([value(outcome) for outcome in outcomes], [outcome.cluster for outcome in outcomes])
+def _mean(
+    outcomes: Sequence[Outcome], value: Callable[[Outcome], float], bounds: tuple[float, float] = (0.0, 1.0)
+) -> Interval:
+    values = [value(outcome) for outcome in outcomes]
+    return cluster_mean(values, [outcome.cluster for outcome in outcomes], bounds=bounds)

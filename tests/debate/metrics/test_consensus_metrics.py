@@ -73,6 +73,10 @@ def test_figures_of_a_chain_counted_by_hand() -> None:
     assert found.majority.value == pytest.approx(4 / 6)
     # right: 1, 3, 4, 6
     assert found.ford.value == pytest.approx(4 / 6)
+    # the debate turned 3 right, which the vote had wrong, and 5 wrong, which it had right
+    assert found.gain.value == pytest.approx(0)
+    assert found.gain.low == pytest.approx(-found.gain.high)
+    assert found.gain.low < 0
     assert found.judged is None
     assert [share.value for share in found.incon] == pytest.approx([4 / 6, 2 / 6, 1 / 6, 1 / 6])
     assert (found.debated, found.agreed, found.empty, found.unread, found.predictions) == (4, 3, 0, 1, 19)
