@@ -25,21 +25,24 @@ def item_of(messages: Messages) -> Item:
 def answer_of(messages: Messages, draw: Draw) -> str:
     """The right answer or the trap, as it falls out."""
     item = item_of(messages)
-    rng = noise(messages[-1].content, draw)
+    rng = noise(messages, draw)
     return item.right[0].removeprefix("~") if rng.random() < 0.5 else item.trap
 
 
 def speak(messages: Messages, draw: Draw) -> str:
     """Give a reason and an answer."""
-    reasons = noise("reasons", messages[-1].content, draw).randrange(1000)
+    reasons = noise("reasons", messages, draw).randrange(1000)
     return f"For {reasons} reasons I think so.\nAnswer: {answer_of(messages, draw)}"
 
 
 def rule(messages: Messages, draw: Draw) -> str:
-    """Fill in the judge's form."""
+    """Fill in the judge's form; speak where no form is wanted."""
     text = messages[-1].content
     rng = noise("rule", text)
-    sides = re.findall(r'"(\w+)"', re.search(r"whose answer you support \((.*?)\)", text)[1])  # type: ignore[index]  # it is there
+    asked = re.search(r"whose answer you support \((.*?)\)", text)
+    if asked is None:
+        return speak(messages, draw)
+    sides = re.findall(r'"(\w+)"', asked[1])
     form = {"reason": f"Weighed {rng.randrange(1000)} points."}
     clear = rng.random() < 0.4
     if '"clear"' in text:

@@ -82,13 +82,17 @@ def _by_level(debates: Sequence[DebateOutcome]) -> dict[int, list[DebateOutcome]
 
 
 def ways(outcomes: Sequence[Outcome]) -> dict[str, list[Answered]]:
-    """What each way of answering came to: methods of a model alone, the base answer first, then debates by level."""
+    """What each way of answering came to: methods of a model alone, the base answer first, then debates by level.
+
+    Where the base answer is no baseline of the run, it is that of the debates.
+    """
     alone, debates = _alone_of(outcomes), debates_of(outcomes)
     order = dict.fromkeys(method for methods in METHODS.values() for method in methods)
     found = {
         method.replace("_", " "): [Answered(one.item, one.answer, one.calls) for one in alone if one.method == method]
         for method in order
     }
+    found["base"] = found["base"] or list({one.item: Answered(one.item, one.base, 1) for one in debates}.values())
     for level, held in _by_level(debates).items():
         found[f"debate, level {level}"] = [
             Answered(one.item, None if one.final is None else one.final.answer, one.calls) for one in held
