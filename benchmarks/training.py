@@ -1,12 +1,12 @@
-"""Speed of training on the embedded model: ``python -m benchmarks.training [options]``.
+"""Speed of training on the embedded model: ``python -m benchmarks.training judge|debater [options]``.
 
-A letter judge is fitted by this repository's trainer, and by a plain ``SFTTrainer`` of TRL with TRL's own defaults, on
-the same rows (prompt and completion, loss on the completion alone), with the same adapter and batches of the same size,
-in turn in one process. Tokens are those of the rows as prompts, for both. Each figure is the median over the steps of
-all ``--repeats`` but the first step of each, which warms up.
+A letter judge, or a debater that learns speeches (SFT), is fitted by this repository's trainer, and by a plain
+``SFTTrainer`` of TRL with TRL's own defaults, on the same rows (prompt and completion, loss on the completion alone),
+with the same adapter and batches of the same size, in turn in one process. Tokens are those of the rows, for both. Each
+figure is the median over the steps of all ``--repeats`` but the first step of each, which warms up.
 
-``--labels N`` rows (default 64), ``--batch N`` (8), ``--repeats N`` (2), ``--threads N``. Wall-clock rates hold on a
-quiet machine only; CPU seconds, and ratios within one run, nearly so on a busy one.
+``--rows N`` (default 64), ``--batch N`` (8), ``--repeats N`` (2), ``--threads N``. Wall-clock rates hold on a quiet
+machine only; CPU seconds, and ratios within one run, nearly so on a busy one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,12 +25,17 @@ from rich.table import Table
 
 from debate.models.embedded import NAME
 from debate.prompts import Prompts
+from training.argument_rows import argument_row_set
+from training.debater_fit import RowsToFit, make_trainer
+from training.debater_fit import lengths_of as speech_lengths
+from training.finetune_debater import DebaterTrainingConfig
 from training.finetune_judge import JudgeTrainingConfig
-from training.fitting import Base, Process, find_base, lora_config
+from training.fitting import AdapterSettings, Base, FitSettings, Process, dtype_of, find_base, lora_config
 from training.gather import gather_all
-from training.judge_fit import Rows, lengths_of, letter_trainer
+from training.judge_fit import Rows, letter_trainer
+from training.judge_fit import lengths_of as letter_lengths
 from training.judge_rows import judge_row_set
-from training.rows import to_dataset
+from training.rows import Row, to_dataset
 
 
 class Step(NamedTuple):
@@ -56,12 +61,76 @@ def timed(trainer: Any) -> list[Step]:
     return [Step(new.wall - old.wall, new.cpu - old.cpu) for old, new in pairwise(marks)]
 
 
-def ours(rows: Rows, base: Base, config: JudgeTrainingConfig, folder: Path) -> Any:
-    """Return this repository's trainer."""
-    return letter_trainer(rows, base, config, Process(1, 0), folder)
+class Case(NamedTuple):
+    """What is fitted by either.
+
+    Attributes:
+        rows: Prompts and completions.
+        tokens: Of all rows.
+        base: The base.
+        adapter: What is trained.
+        fit: How.
+        ours: Makes this repository's trainer, given a folder.
+    """
+
+    rows: Sequence[Row]
+    tokens: int
+    base: Base
+    adapter: AdapterSettings
+    fit: FitSettings
+    ours: Callable[[Path], Any]
 
 
-def plain(rows: Rows, base: Base, config: JudgeTrainingConfig, folder: Path) -> Any:
+def judge_case(rows: int, batch: int) -> Case:
+    """Letters on made debates."""
+    base = find_base(NAME)
+    tree = {"data": [_data(rows, "judge")], "fit": {"batch": batch, "save_steps": 10**6}}
+    config = JudgeTrainingConfig.model_validate(tree)
+    found = judge_row_set(gather_all(config.data), Prompts(None)).rows
+    tokens = sum(letter_lengths(found, base.texts, "letter"))
+    fitted = Rows(list(found), [], tokens, 0)
+    return Case(
+        found,
+        tokens,
+        base,
+        config.adapter,
+        config.fit,
+        lambda folder: letter_trainer(fitted, base, config, Process(1, 0), folder),
+    )
+
+
+def debater_case(rows: int, batch: int) -> Case:
+    """Speeches on made debates, whose stories are in the prompts."""
+    base = find_base(NAME)
+    tree = {
+        "data": [_data(rows, "debater") | {"made": {"kinds": {"both": 1.0}, "max_words": 70}}],
+        "arguments": {"won": False, "min_words": 25, "max_words": 70, "max_copied": 0.5, "balance": False},
+        "fit": {"batch": batch, "save_steps": 10**6},
+    }
+    config = DebaterTrainingConfig.model_validate(tree)
+    made = argument_row_set(gather_all(config.data), config.arguments, Prompts(None))
+    found = made.rows[:rows]
+    lengths = speech_lengths(found, base.texts)
+    fitted = RowsToFit(found, [], lengths, 0)
+    return Case(
+        found,
+        sum(length.all for length in lengths),
+        base,
+        config.adapter,
+        config.fit,
+        lambda folder: make_trainer(fitted, base, config, Process(1, 0), folder, dtype=dtype_of(config.fit)),
+    )
+
+
+def _data(rows: int, fold: str) -> dict[str, Any]:
+    return {
+        "debates": f"dossiers:{12 * rows}?seed=1",
+        "fold": fold,
+        "limit": rows // 2 if fold == "judge" else 2 * rows,
+    }
+
+
+def plain(case: Case, folder: Path) -> Any:
     """Return TRL's trainer as it comes."""
     import torch
     from trl.trainer.sft_config import SFTConfig
@@ -69,38 +138,34 @@ def plain(rows: Rows, base: Base, config: JudgeTrainingConfig, folder: Path) -> 
 
     args = SFTConfig(
         output_dir=str(folder),
-        per_device_train_batch_size=config.fit.batch,
-        num_train_epochs=config.fit.epochs,
-        learning_rate=config.fit.learning_rate,
+        per_device_train_batch_size=case.fit.batch,
+        num_train_epochs=case.fit.epochs,
+        learning_rate=case.fit.learning_rate,
         report_to="none",
         save_strategy="no",
         disable_tqdm=True,
         use_cpu=not torch.cuda.is_available(),  # else the defaults are refused where there is no GPU
     )
-    data = to_dataset(rows.train).select_columns(["prompt", "completion"])
+    data = to_dataset(case.rows).select_columns(["prompt", "completion"])
     return SFTTrainer(
-        model=str(base.folder), args=args, train_dataset=data, peft_config=lora_config(base, config.adapter)
+        model=str(case.base.folder), args=args, train_dataset=data, peft_config=lora_config(case.base, case.adapter)
     )
+
+
+CASES: dict[str, Callable[[int, int], Case]] = {"judge": judge_case, "debater": debater_case}
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--labels", type=int, default=64)
+    parser.add_argument("kind", choices=CASES)
+    parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--threads", type=int, default=None)
     options = parser.parse_args()
-    base = find_base(NAME)
-    tree = {
-        "data": [{"debates": f"dossiers:{6 * options.labels}?seed=1", "fold": "judge", "limit": options.labels // 2}],
-        "fit": {"batch": options.batch, "save_steps": 10**6},
-    }
-    config = JudgeTrainingConfig.model_validate(tree)
-    found = judge_row_set(gather_all(config.data), Prompts(None)).rows
-    tokens = sum(lengths_of(found, base.texts, "letter"))
-    rows = Rows(list(found), [], tokens, 0)
-    ways: dict[str, Callable[[Rows, Base, JudgeTrainingConfig, Path], Any]] = {"TRL, plain": plain, "here": ours}
+    case = CASES[options.kind](options.rows, options.batch)
+    ways: dict[str, Callable[[Path], Any]] = {"TRL, plain": lambda folder: plain(case, folder), "here": case.ours}
     steps: dict[str, list[Step]] = {name: [] for name in ways}
     losses: dict[str, float] = {}
     import torch
@@ -108,15 +173,16 @@ def main() -> None:
     for _ in range(options.repeats):
         for name, make in ways.items():
             with tempfile.TemporaryDirectory() as folder:
-                trainer = make(rows, base, config, Path(folder))
+                trainer = make(Path(folder))
                 torch.set_num_threads(options.threads or torch.get_num_threads())
                 steps[name] += timed(trainer)
                 losses[name] = trainer.state.log_history[-1]["train_loss"]
                 del trainer
-    show(steps, losses, tokens / len(found) * options.batch, options.batch)
+    title = f"Training a {options.kind} on {NAME}"
+    show(steps, losses, case.tokens / len(case.rows) * options.batch, options.batch, title)
 
 
-def show(steps: dict[str, list[Step]], losses: dict[str, float], tokens: float, batch: int) -> None:
+def show(steps: dict[str, list[Step]], losses: dict[str, float], tokens: float, batch: int, title: str) -> None:
     """Print the table.
 
     Args:
@@ -124,9 +190,10 @@ def show(steps: dict[str, list[Step]], losses: dict[str, float], tokens: float, 
         losses: Mean over the last repeat.
         tokens: Of a step.
         batch: Rows of a step.
+        title: What was done.
     """
-    table = Table(title=f"Training a letter judge on {NAME}: steps of {batch} rows, {tokens:,.0f} tokens")
-    columns = ("way", "tokens/s", "s a label", "CPU-s a label", "tokens/s against TRL", "CPU against TRL", "mean loss")
+    table = Table(title=f"{title}: steps of {batch} rows, {tokens:,.0f} tokens")
+    columns = ("way", "tokens/s", "s a row", "CPU-s a row", "tokens/s against TRL", "CPU against TRL", "mean loss")
     for name in columns:
         table.add_column(name, justify="left" if name == "way" else "right")
     first: Step | None = None
