@@ -20,6 +20,12 @@ from debate.sources.rows import Row, hint, listed, read_text
 __all__ = ["NAMES", "load_questions", "read_story"]
 
 NAMES = ("stories", "choices")
+#: What else ships, and which command takes it: none of it is a set of questions with answers to choose from.
+_OTHERS = {
+    "claims": "tournaments.persuasion",
+    "counterintuitive": "tournaments.consensus --system mad",
+    "ambiguity": "tournaments.consensus --system mad",
+}
 # The C parser reads the 40 stories in a tenth of the time; some builds of PyYAML lack it.
 _LOADER: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -38,6 +44,8 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
     Raises:
         SourceError: There is no such set, or its files are malformed.
     """
+    if name in _OTHERS:
+        raise SourceError(f"{source!r} holds no questions with answers to choose from; it is for {_OTHERS[name]}")
     if name not in NAMES:
         raise SourceError(
             f"{source!r}: nothing called {name!r} is shipped{hint(name, NAMES)} (shipped: {listed(NAMES)})"

@@ -9,6 +9,7 @@ import pytest
 
 from debate.errors import SourceError
 from debate.item import Item
+from debate.sources import load
 from debate.sources.items import load_items
 
 QUESTION = {"question": "How many?", "answers": ["2", "two"], "trap": "3"}
@@ -73,3 +74,8 @@ def test_wrong_files_are_refused_with_the_reason(tmp_path: Path, rows: list[obje
 def test_unknown_sources_are_refused_with_what_there_is(source: str) -> None:
     with pytest.raises(SourceError, match="shipped:counterintuitive"):
         load_items(source)
+
+
+def test_open_items_are_no_questions_to_choose_from_and_say_whose_they_are() -> None:
+    with pytest.raises(SourceError, match="it is for tournaments.consensus --system mad"):
+        load("shipped:ambiguity")
