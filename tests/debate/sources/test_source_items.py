@@ -77,5 +77,5 @@ def test_unknown_sources_are_refused_with_what_there_is(source: str) -> None:
 
 
 def test_open_items_are_no_questions_to_choose_from_and_say_whose_they_are() -> None:
-    with pytest.raises(SourceError, match="it is for tournaments.consensus --system mad"):
+    with pytest.raises(SourceError, match=r"it is for tournaments\.consensus --system mad"):
         load("shipped:ambiguity")
