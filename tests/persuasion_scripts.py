@@ -151,3 +151,16 @@ def shy_moderator() -> ScriptedModel:
 def mumbling_moderator() -> ScriptedModel:
     """Moderators of which no reply can be read."""
     return ScriptedModel(["Hm, yes and no."], name=f"{NAME}:mumbling_moderator", capabilities=Capabilities())
+
+
+def validator() -> ScriptedModel:
+    """A validator that takes every argument for a straw man or a false dilemma, by its number, and mumbles of some."""
+
+    def name(messages: Messages, _draw: Draw) -> str:
+        found = re.search(r"^(?:FALLACY|fallacy) (\d+)\.", messages[1].content, re.MULTILINE)
+        number = int(found[1]) if found else 0
+        if number % 10 == 0:
+            return "I would not know."
+        return json.dumps({"fallacy": "Strawman" if number % 2 else "false dichotomy"})
+
+    return ScriptedModel(name, name=f"{NAME}:validator", capabilities=Capabilities())
