@@ -16,6 +16,7 @@ from tests.runs import ROOT
 from tournaments.compare_optimizers import COMMAND as COMPARE
 from tournaments.config import CompareConfig, FieldConfig
 from tournaments.consultancy import COMMAND as CONSULTANCY
+from tournaments.persuasion import COMMAND as PERSUASION
 from tournaments.rejudge import COMMAND as REJUDGE
 from tournaments.swiss import COMMAND as SWISS
 from training.finetune_debater import COMMAND as FINETUNE_DEBATER
@@ -29,6 +30,7 @@ COMMANDS: dict[str, Command[Any]] = {
     "run": RUN,
     "rejudge": REJUDGE,
     "compare_optimizers": COMPARE,
+    "persuasion": PERSUASION,
     "rows": ROWS,
     "finetune_debater": FINETUNE_DEBATER,
     "finetune_judge": FINETUNE_JUDGE,
