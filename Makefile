@@ -15,7 +15,7 @@ swiss: install model
 	$(BIN)/python -m tournaments.swiss --config configs/swiss/smoke.yaml
 
 test: install
-	$(BIN)/python -m pytest -q -m "$(FAST)"
+	$(BIN)/python -m pytest -q -m "$(FAST)" -n auto --dist loadfile
 
 check: test slow lint
 
