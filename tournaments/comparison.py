@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from debate.metrics.accuracy import accuracy, unparsed_share
+from debate.metrics.agreement import cohen_kappa
 from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean, wilson
 from debate.record import Recorded
 from debate.report import Column, Table
@@ -76,6 +77,7 @@ def compare(by_judge: ByJudge, ratings: Mapping[str, Ratings]) -> list[Pair]:
         tied = [_TIE in pair for pair in named]
         both = [(*pair, label) for pair, tie, label in zip(named, tied, labels, strict=True) if not tie]
         gaps = [abs(p - q) for p, q in zip(first, second, strict=True)]
+        kappa = cohen_kappa([a for a, _, _ in both], [b for _, b, _ in both], [story for _, _, story in both])
         rank, players = (
             rank_correlation(ratings[one], ratings[other]) if one in ratings and other in ratings else (None, 0)
         )
@@ -86,7 +88,7 @@ def compare(by_judge: ByJudge, ratings: Mapping[str, Ratings]) -> list[Pair]:
                 len(shared),
                 cluster_mean([float(tie) for tie in tied], labels, bounds=(0.0, 1.0)),
                 _agreement(both),
-                cohen_kappa([a for a, _, _ in both], [b for _, b, _ in both]),
+                None if kappa is None else kappa.value,
                 cluster_mean(gaps, labels, bounds=(0.0, 1.0)),
                 rank,
                 players,
@@ -111,16 +113,6 @@ def _probabilities(recorded: Sequence[Recorded]) -> dict[str, float]:
         if mean is not None:
             found[item.debate.id] = mean[0]
     return found
-
-
-def cohen_kappa(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Cohen's kappa (Cohen 1960) of two sequences of labels; None without any, or where chance agrees always."""
-    n = len(one)
-    if n == 0:
-        return None
-    agreed = sum(a == b for a, b in zip(one, other, strict=True)) / n
-    chance = sum(one.count(label) * other.count(label) for label in {*one, *other}) / n**2
-    return None if chance == 1 else (agreed - chance) / (1 - chance)
 
 
 def rank_correlation(one: Ratings, other: Ratings) -> tuple[float | None, int]:

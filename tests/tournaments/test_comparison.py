@@ -7,7 +7,6 @@ import random
 
 import pytest
 from scipy.stats import spearmanr
-from sklearn.metrics import cohen_kappa_score
 
 from debate.question import Question
 from debate.record import Debate, Recorded
@@ -15,7 +14,6 @@ from debate.transcript import Transcript
 from debate.verdict import Verdict
 from tournaments.comparison import (
     accuracy_difference,
-    cohen_kappa,
     compare,
     comparison_metrics,
     pairs_table,
@@ -46,20 +44,6 @@ def ladder(elo: dict[str, float], seed: int) -> Ratings:
         for b in names[index + 1 :]
     ]
     return fit(rows)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_kappa_is_sklearns(seed: int) -> None:
-    draw = random.Random(seed)
-    one, other = ([draw.choice([0.0, 0.5, 1.0, 1.0]) for _ in range(50)] for _ in range(2))
-    labels = [[str(value) for value in row] for row in (one, other)]
-    assert cohen_kappa(one, other) == pytest.approx(float(cohen_kappa_score(*labels)))
-
-
-def test_kappa_of_judges_that_always_say_the_same() -> None:
-    assert cohen_kappa([1.0, 1.0], [1.0, 1.0]) is None
-    assert cohen_kappa([1.0, 0.0], [1.0, 0.0]) == 1
-    assert cohen_kappa([1.0, 1.0], [0.0, 0.0]) == 0
 
 
 def test_rank_correlation_is_scipys() -> None:

@@ -73,5 +73,8 @@ def test_the_interval_covers_and_minds_clusters() -> None:
 def test_nothing_to_agree_on() -> None:
     assert cohen_kappa([], [], []) is None
     assert cohen_kappa(["a", "a"], ["a", "a"], ["1", "2"]) is None
+    never = cohen_kappa(["a", "a"], ["b", "b"], ["1", "2"])
+    assert never is not None
+    assert never.value == 0
     with pytest.raises(ConfigError, match="1 and 2 ratings"):
         cohen_kappa(["a"], ["a", "b"], ["1"])
