@@ -15,7 +15,10 @@ from tests.commands import call
 from tests.runs import ROOT
 from tournaments.compare_optimizers import COMMAND as COMPARE
 from tournaments.config import CompareConfig, FieldConfig
+from tournaments.consensus import COMMAND as CONSENSUS
 from tournaments.consultancy import COMMAND as CONSULTANCY
+from tournaments.ford_config import FordConfig
+from tournaments.mad_config import MadConfig
 from tournaments.persuasion import COMMAND as PERSUASION
 from tournaments.rejudge import COMMAND as REJUDGE
 from tournaments.swiss import COMMAND as SWISS
@@ -30,6 +33,7 @@ COMMANDS: dict[str, Command[Any]] = {
     "run": RUN,
     "rejudge": REJUDGE,
     "compare_optimizers": COMPARE,
+    "consensus": CONSENSUS,
     "persuasion": PERSUASION,
     "rows": ROWS,
     "finetune_debater": FINETUNE_DEBATER,
@@ -67,7 +71,7 @@ def test_every_plan_can_be_made_where_nothing_must_be_fetched(path: Path, monkey
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)  # a plan asks nobody, so it needs no key
     command = COMMANDS[path.parent.name]
     config = parse(command.config, read_tree(path), where=name(path))
-    if not isinstance(config, (FieldConfig, CompareConfig)):
+    if not isinstance(config, (FieldConfig, CompareConfig, FordConfig, MadConfig)):
         pytest.skip("it plans debates that some other run has held")
     if not config.source.startswith(("shipped:", "dossiers:")):
         pytest.skip(f"{config.source} does not ship")

@@ -10,10 +10,11 @@ import dataclasses
 import hashlib
 from pathlib import Path
 
+from debate.config import read_tree
 from debate.errors import ConfigError, SourceError
 from debate.question import Question
 from debate.record import Recorded, read_records
-from debate.run_folder import STORE, check_is_run
+from debate.run_folder import CONFIG, STORE, check_is_run
 from debate.store import Store
 
 
@@ -34,6 +35,12 @@ def load_debates(path: Path) -> list[Recorded]:
         check_is_run(path)
     except ConfigError as error:
         raise SourceError(f"{error}, or give the folder of another") from error
+    system = read_tree(path / CONFIG).get("system")
+    if system is not None:
+        raise SourceError(
+            f"{path} is a run of {system}, whose speakers were assigned no answers; measure it with python -m "
+            f"tournaments.consensus --outcomes {path}"
+        )
     if not (path / STORE).is_file():
         raise SourceError(f"{path} has no {STORE}: its run never began; start it, or give the folder of another")
     store = Store(path / STORE, readonly=True)

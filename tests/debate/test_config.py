@@ -10,6 +10,7 @@ from debate.config import (
     NOT_IN_DIGEST,
     Config,
     Tree,
+    Variants,
     describe,
     differences,
     digest,
@@ -259,3 +260,37 @@ def test_help_lists_every_key() -> None:
         assert f"  {key}  " in text
     assert "--players.0.name   (required)" in text
     assert "--optimizer.n  candidates (default 4)" in text
+
+
+class OtherConfig(Config):
+    system: str
+    weight: int = Field(2, description="the weight")
+
+
+class FileConfig(Config):
+    file: str
+
+
+VARIANTS: Variants[Config] = Variants("system", {"run": RunConfig, "other": OtherConfig}, {"file": FileConfig})
+
+
+def test_a_key_says_which_of_several_configurations_a_tree_is() -> None:
+    assert parse(VARIANTS, {"system": "other"}, where="t") == OtherConfig(system="other")
+    assert parse(VARIANTS, {"file": "x"}, where="t") == FileConfig(file="x")
+    with pytest.raises(ConfigError, match="t: weigth: unknown key; did you mean weight"):
+        parse(VARIANTS, {"system": "other", "weigth": 3}, where="t")
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"), [({}, "missing"), ({"system": "ruin"}, "'ruin'"), ({"system": []}, "none of")]
+)
+def test_a_tree_of_none_of_them_is_refused(tree: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match="run, other") as caught:
+        parse(VARIANTS, tree, where="t")
+    assert words in str(caught.value)
+
+
+def test_help_describes_each_of_them() -> None:
+    text = describe(VARIANTS)
+    for part in ("With system other:", "--weight  the weight (default 2)", "With file:"):
+        assert part in text

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from debate.config import parse
-from debate.errors import DissoiError
+from debate.errors import DissoiError, SourceError
 from debate.protocols.roundtable import Discussion
-from debate.sources import load
+from debate.sources import load, load_debates
 from tests.commands import assert_refuses, call
 from tests.roundtables import HERE, roundtable
 from tests.runs import Ended, cells, write
@@ -101,6 +101,11 @@ def test_recorded_outcomes_give_the_run_s_own_figures(firm: Path) -> None:
     again = json.loads(ended.out)
     assert again["chains"] == metrics(firm)["chains"]
     assert again["refused"] == []
+
+
+def test_a_run_is_no_source_of_debates_with_assigned_answers(firm: Path) -> None:
+    with pytest.raises(SourceError, match=r"run of ford.*tournaments\.consensus --outcomes"):
+        load_debates(str(firm / "run"))
 
 
 def test_the_report_shows_each_debate_as_it_went(firm: Path) -> None:
