@@ -53,12 +53,12 @@ def write_sheet(run: RunFolder, items: Sequence[Item], answers: Mapping[tuple[st
         seed: Draws the order.
     """
     made: dict[tuple[str, str], list[str]] = {}
-    for (way, item), text in answers.items():
-        made.setdefault((item, " ".join(text.split())), []).append(way)
+    for (way, name), text in answers.items():
+        made.setdefault((name, " ".join(text.split())), []).append(way)
     rows = sorted(made, key=lambda key: rank(seed, "rating", "\0".join(key)))
     by_id = {item.id: item for item in items}
-    sheet = [_HEAD]
-    key = [("row", "item", "way")]
+    sheet: list[Sequence[str]] = [_HEAD]
+    key: list[Sequence[str]] = [("row", "item", "way")]
     for number, (name, text) in enumerate(rows, 1):
         item = by_id[name]
         sheet.append((str(number), item.text, item.focus, item.right[0], text, "", ""))
