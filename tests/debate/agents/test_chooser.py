@@ -183,7 +183,7 @@ def test_a_model_that_cannot_be_read_so_is_refused(reads: str, able: Capabilitie
     assert words in reason
     model = ScriptedModel(capabilities=able, name="scripted/unable")
     with pytest.raises(ConfigError, match="speaker 'x': scripted/unable"):
-        Chooser(model, name="x", config=ChooserConfig(reads=reads), asking=Asking(Prompts(), 60))  # type: ignore[arg-type]
+        Chooser(model, name="x", config=ChooserConfig(reads=reads), asking=Asking(Prompts(), 60))
 
 
 async def test_speakers_draw_in_streams_of_their_own_alone_and_in_debate() -> None:
