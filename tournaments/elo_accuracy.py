@@ -286,18 +286,20 @@ def fit_slope(
         drawn = one.draw(times)[:, columns] / scale
         moved.append(drawn - drawn.mean(axis=1, keepdims=True))
         errors.append(np.maximum(moved[-1].std(axis=0) * math.sqrt(players / (players - 1)), _SMALLEST))
-    line = york(values[0][0], values[1][0], *errors, scatter=True)
+    if float(np.ptp(values[0])) < _SMALLEST:
+        return Slope(None, players=players, why="all players are equally persuasive")
+    line = york(values[0][0], values[1][0], errors[0], errors[1], scatter=True)
+
+    def slopes(both: Sequence[Floats], more: float, times: Floats) -> Floats:
+        return york_slopes(both[0], both[1], more * errors[0], more * errors[1], times)
+
     weights = draw.exponential(size=(draws, players))
-    by_player = york_slopes(
-        *(np.repeat(value, draws, axis=0) for value in values),
-        *errors,
-        weights * players / weights.sum(axis=1, keepdims=True),
-    )
+    weights *= players / weights.sum(axis=1, keepdims=True)
+    by_player = slopes([np.repeat(value, draws, axis=0) for value in values], 1, weights)
     # A drawn coordinate is off twice, by its own error and by that of the draw.
-    twice = [math.sqrt(2) * error for error in errors]
-    once = np.ones((draws, players))
-    together = york_slopes(*moved, *twice, once)
-    alone = york_slopes(*(draw.permuted(value, axis=0) for value in moved), *twice, once)
+    twice, once = math.sqrt(2), np.ones((draws, players))
+    together = slopes(moved, twice, once)
+    alone = slopes([draw.permuted(value, axis=0) for value in moved], twice, once)
     variance = _sd(by_player) ** 2 + max(0.0, _sd(together) ** 2 - _sd(alone) ** 2)
     half = t_quantile(0.975, players - 2) * math.sqrt(variance)
     return Slope(line.slope, line.slope - half, line.slope + half, line.intercept, line.scatter, players)

@@ -111,6 +111,22 @@ class Loop:
     _validated: list[str] = field(init=False, default_factory=list)
     _conceded: list[str] = field(init=False, default_factory=list)
 
+    def follow(self, after: Callable[[Iteration], None] | None = None) -> Tested:
+        """Take all stages in their order.
+
+        Args:
+            after: Called with each iteration.
+
+        Returns:
+            What the test held.
+        """
+        self.begin()
+        for number in range(1, self.config.iterations + 1):
+            found = self.iterate(number)
+            if after is not None:
+                after(found)
+        return self.test()
+
     def begin(self) -> None:
         """Train what the loop begins with, and bring the first population together."""
         lessons, recipes = self.config.judge, self.recipes
@@ -286,10 +302,12 @@ class Loop:
 
 def run_loop(config: LoopConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
-    from training.loop_run import plan_loop, start_loop
-
     if invocation.dry_run:
+        from training.loop_plan import plan_loop
+
         return plan_loop(config)
+    from training.loop_run import start_loop
+
     return start_loop(config, invocation)
 
 

@@ -1,0 +1,155 @@
+"""Running a loop in its folder: what is held before and after, and what it leaves."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from debate import tracking
+from debate.agents.judge import JudgeConfig
+from debate.card import check_judge_unseen
+from debate.command import Invocation
+from debate.config import differences, digest, parse, read_tree, results_tree
+from debate.errors import ConfigError, StoreError
+from debate.models.limits import Budget
+from debate.prompts import Prompts
+from debate.provenance import provenance, questions_digest
+from debate.question import Question
+from debate.run_folder import CONFIG, default_path, write_whole
+from debate.store_file import lock
+from training.loop import Iteration, Loop, Tested
+from training.loop_config import LoopConfig
+from training.loop_questions import check_start, questions_by_use
+from training.loop_report import Reporter
+from training.loop_results import Measured, Persuasion, debates_of, of_judge
+from training.loop_stages import Recipes
+from training.stages import REPLACED, Stages
+
+NAME = "training.loop"
+TESTED = "test questions and configuration"
+"""The note that says which test questions were looked at, and under which configuration."""
+
+
+def start_loop(config: LoopConfig, invocation: Invocation) -> int:
+    """Run a loop, new or gone on with; returns the exit code."""
+    prompts = Prompts(Path(config.prompts) if config.prompts else None)
+    prompts.check()
+    groups = questions_by_use(config)
+    check_start(config, groups)
+    tracked = tracking.or_offline(config.wandb, NAME)
+    with open_root(config, invocation, groups, prompts) as root:
+        budget = Budget(**config.budget.model_dump())
+        stages = Stages(root, launcher=config.launcher, budget=budget, prices=config.price_table)
+        _check_untouched(config, stages, groups)
+        begun = time.monotonic()
+
+        def rate(names: Sequence[str], judge: JudgeConfig) -> Mapping[str, float]:
+            return Persuasion.of(of_judge(debates_of(root, names), judge), config).values
+
+        loop = Loop(config, Recipes(config, stages.root), stages, rate)
+        reporter = Reporter(config, stages, tracked)
+
+        def after(found: Iteration) -> None:
+            reporter.iteration(Measured.of(root, found, first=loop.first, held_out=loop.held_out, config=config))
+            if found.number == config.iterations:
+                stages.note(TESTED, _test_note(config, groups))
+
+        tested = loop.follow(after)
+        checked = check_scored(root, tested)
+        reporter.test(tested, checked)
+        sys.stdout.write(f"\nReport: {root / 'report.html'} ({time.monotonic() - begun:.0f} s in this session)\n")
+    return 0
+
+
+def check_scored(root: Path, tested: Tested) -> str:
+    """Hold that no judge has judged a story that its card names, in any stage; returns what was held, in words.
+
+    Every stage has held it of its own judge before it began; this looks at what is recorded.
+
+    Args:
+        root: The run's folder.
+        tested: What the test held.
+
+    Raises:
+        FoldError: A judge has.
+    """
+    own, cross = (debates_of(root, [name]) for name in (tested.own, tested.tournament))
+    stories = 0
+    for judge in tested.judges:
+        judged = [item.debate.transcript.question for part in (own, cross) for item in of_judge(part, judge)]
+        stories = max(stories, len({question.story_id for question in judged}))
+        if judge.model is not None:
+            check_judge_unseen(judge.model, judged)
+    return f"None of the {len(tested.judges)} judges was trained on any of the {stories} test stories that it scored."
+
+
+def _test_note(config: LoopConfig, groups: Mapping[str, Sequence[Question]]) -> str:
+    looked_at = questions_digest([*groups["rating"], *groups["test"]])
+    return f"{looked_at} {digest(results_tree(config))}"
+
+
+def _check_untouched(config: LoopConfig, stages: Stages, groups: Mapping[str, Sequence[Question]]) -> None:
+    """Hold that test questions which were looked at are not looked at again under another configuration.
+
+    Raises:
+        ConfigError: They would be.
+    """
+    before, now = stages.note(TESTED), _test_note(config, groups)
+    if before is not None and before != now and before.partition(" ")[0] == now.partition(" ")[0]:
+        raise ConfigError(
+            "the test questions of this run were looked at already, and the configuration has changed since: what was "
+            "chosen after that look would be chosen by it. Give other questions (folds.test and folds.rating), or "
+            "start a new run"
+        )
+
+
+@contextmanager
+def open_root(
+    config: LoopConfig, invocation: Invocation, groups: Mapping[str, Sequence[Question]], prompts: Prompts
+) -> Iterator[Path]:
+    """Open a loop's folder, new or gone on with, and hold it until the end.
+
+    Another configuration than before is allowed: what depends on the change is done anew (``training.stages``).
+
+    Raises:
+        StoreError: The folder is in use, is not empty, or cannot be written.
+        ConfigError: There is no run to go on with.
+    """
+    if invocation.resume is None:
+        root = invocation.output or default_path("loop")
+        if root.is_dir() and any(root.iterdir()):
+            raise StoreError(f"{root} exists already; choose another --output, or go on with it by --resume {root}")
+    else:
+        root = invocation.resume
+    root = root.resolve()
+    held = lock(root / "loop")
+    try:
+        _keep_config(config, root, provenance(groups, prompts.digests), resumed=invocation.resume is not None)
+        yield root
+    finally:
+        os.close(held)
+
+
+def _keep_config(config: LoopConfig, root: Path, origin: Mapping[str, object], *, resumed: bool) -> None:
+    path = root / CONFIG
+    if resumed:
+        tree = read_tree(path)
+        tree.pop("provenance", None)
+        changed = differences(results_tree(parse(LoopConfig, tree, where=str(path))), results_tree(config))
+        if not changed:
+            return
+        sys.stdout.write(f"The configuration has changed: {'; '.join(changed)}. What depends on that is done anew.\n")
+        away = root / REPLACED
+        away.mkdir(exist_ok=True)
+        number = next(number for number in itertools.count(1) if not (away / f"config-{number}.yaml").exists())
+        shutil.copyfile(path, away / f"config-{number}.yaml")
+    tree = {**config.model_dump(mode="json"), "provenance": dict(origin)}
+    write_whole(path, yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
