@@ -20,6 +20,8 @@ from debate.prompts import Prompts
 Mode = Literal["discriminative", "extractive"]
 
 _ANSWER = re.compile(r"[\W_]*(?:(?:my|the|final)\s+)*answer\s*(?:[:：]|\bis\s*:)[\s*_`]*(.*?)[\s*_`]*", re.IGNORECASE)
+# "So the answer is 2 * 2 = 4." Without a number it may go on in any way ("the answer is hard to tell").
+_TOLD = re.compile(r"\banswer\s+is\s+((?:[^.\n]|\.(?=\d))*\d(?:[^.\n]|\.(?=\d))*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,22 +154,39 @@ def end_of(rulings: Sequence[RuledT], limit: int) -> RuledT | None:
     return broke if broke is not None and broke.iteration <= limit else extraction(rulings, limit)
 
 
-def read_speech(reply: Completion, speaker: str, iteration: int) -> Speech:
-    """Read what somebody said, and its answer: what stands behind ``Answer:`` on the last line that begins so.
+def read_speech(reply: Completion, speaker: str, iteration: int, *, bare: int = 0) -> Speech:
+    """Read what somebody said, and its answer.
 
-    A reply that was cut on that line, or stopped by a filter, has none.
+    That is what stands behind ``Answer:`` on the last line that begins so. Without such a line it is the number, and
+    what stands beside it, of the last sentence that says "the answer is" one; or, where nothing but an answer was asked
+    for, a reply of a single line, if it is short. A reply that was cut there, or stopped by a filter, has none.
+
+    Args:
+        reply: The reply.
+        speaker: Whose it is.
+        iteration: Of which iteration.
+        bare: Most words of a single line that is an answer, where the prompt asked for nothing else; 0 where it did.
+
+    Returns:
+        The speech.
     """
     text = split_thinking(reply.text)[0].strip()
+    answer = None if reply.finish == "filter" else _read_answer(text, bare=bare, cut=reply.finish == "length")
+    return Speech(iteration, speaker, text, answer)
+
+
+def _read_answer(text: str, *, bare: int, cut: bool) -> str | None:
     lines = [line for line in text.splitlines() if line.strip()]
     found = [(at, match[1]) for at, line in enumerate(lines) if (match := _ANSWER.fullmatch(line.strip()))]
-    answer = None
-    if found and reply.finish != "filter":
+    if found:
         at, given = found[-1]
         if not given and at + 1 < len(lines):  # "Answer:" alone, and the answer on the next line
             at, given = at + 1, lines[at + 1].strip()
-        cut = reply.finish == "length" and at == len(lines) - 1
-        answer = None if cut else given or None
-    return Speech(iteration, speaker, text, answer)
+        return None if cut and at == len(lines) - 1 else given or None
+    told = [match for match in _TOLD.finditer(text) if not cut or match.end() < len(text)]
+    if told:
+        return told[-1][1].strip()
+    return lines[0].strip() if len(lines) == 1 and len(lines[0].split()) <= bare and not cut else None
 
 
 def show_task(item: Item, prompts: Prompts) -> str:

@@ -77,7 +77,7 @@ def babbling_judge() -> ScriptedModel:
 
 def silent_debater() -> ScriptedModel:
     """A debater that never gives an answer."""
-    return ScriptedModel(["I would rather talk about the weather."], name=NAME.format("silent_debater"))
+    return ScriptedModel(["I would rather talk about the weather.\nIt is fine."], name=NAME.format("silent_debater"))
 
 
 class _Broken(ScriptedModel):

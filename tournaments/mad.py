@@ -159,7 +159,8 @@ class Stage:
             advance()
             return done
 
-        done = await together([one(work) for work in (*attempts, *held)])
+        works: list[Coroutine[Any, Any, Attempt | Held]] = [*attempts, *held]
+        done = await together([one(work) for work in works])
         return Played([one for one in done if isinstance(one, Held)], [one for one in done if isinstance(one, Attempt)])
 
     async def _attempt(self, method: Method, item: Item) -> Attempt:
@@ -228,7 +229,8 @@ def run(config: MadConfig, invocation: Invocation) -> int:
 def _conclude(config: MadConfig, items: Sequence[Item], played: Played, *, session: Session, run: RunFolder) -> int:
     """Write down and show what was found."""
     recorded = played.outcomes(config.base_model.label)
-    run.write_lines("debates.jsonl", map(transcript_line, [*(one.debate for one in played.held), *played.attempts]))
+    spoken: list[OpenDebate | Attempt] = [*(one.debate for one in played.held), *played.attempts]
+    run.write_lines("debates.jsonl", map(transcript_line, spoken))
     run.write_lines(OUTCOMES, map(to_line, recorded))
     failed = [one.failed for one in recorded if one.failed is not None]
     if len(failed) == len(recorded):
@@ -236,7 +238,7 @@ def _conclude(config: MadConfig, items: Sequence[Item], played: Played, *, sessi
     if items[0].task == "translation":
         write_sheet(run, items, _translations(recorded), config.seed)
     found = show(recorded)
-    pages = [*played.held, *played.attempts]
+    pages: list[Held | Attempt] = [*played.held, *played.attempts]
     shown = spread(pages, MOST_PAGES)
     report = Report(
         title="MAD: tit for tat",

@@ -25,6 +25,8 @@ METHODS: Mapping[Task, tuple[Method, ...]] = {
     "question": ("base", "chain_of_thought", "self_consistency", "self_reflection"),
     "translation": ("base", "rerank", "analyse_then_translate", "self_reflection"),
 }
+#: Most words of a single line that counts as an answer where nothing else was asked for: more of them explain.
+_BARE: Mapping[Task, int] = {"question": 8, "translation": 200}
 #: Estimates the quality of answers to an item without a reference, the higher the better.
 Quality = Callable[[Item, Sequence[str]], Sequence[float]]
 
@@ -143,7 +145,8 @@ class Alone:
         form = {} if template == "mad_analyse" else {"form": show_form(item, self.prompts)}
         messages = self.prompts.fill(template, task=show_task(item, self.prompts), **form, **values)
         replies = await self.model.sample(messages, draws=draws, sampling=sampling)
-        return [read_speech(reply, self.name, at) for reply in replies]
+        bare = _BARE[item.task] if template in {"mad_base", "mad_translate"} else 0
+        return [read_speech(reply, self.name, at, bare=bare) for reply in replies]
 
 
 def agreement(_item: Item, answers: Sequence[str]) -> list[float]:

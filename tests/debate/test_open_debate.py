@@ -29,7 +29,11 @@ def speech(text: str, finish: str = "stop") -> Speech:
         ("Answer: 3\nThat is all.", "3"),
         ("Answer:\n\n3 crowns", "3 crowns"),
         ("<think>Answer: 9</think>Answer: 3", "3"),
+        ("So the answer is 2 * 2 = 4.", "2 * 2 = 4"),
+        ("The answer is 3. No, the right answer is 2.50 crowns.\nI am sure.", "2.50 crowns"),
+        ("The answer is 3.\nAnswer: 4", "4"),
         ("The right answer is hard to tell.", None),
+        ("Three crowns.", None),
         ("Answers: 3", None),
         ("I quote: 'Answer: 3' is what they said", None),
         ("Answer:", None),
@@ -44,6 +48,19 @@ def test_an_answer_that_was_cut_is_none() -> None:
     assert speech("Because.\nAnswer: 18 kilo", "length").answer is None
     assert speech("Answer: 18\nBecause it is", "length").answer == "18"
     assert speech("Answer: 18", "filter").answer is None
+    assert speech("The answer is 18 + 4", "length").answer is None
+
+
+def test_a_single_line_is_an_answer_where_nothing_else_was_asked_for() -> None:
+    def bare(text: str, finish: str = "stop") -> str | None:
+        return read_speech(Completion(text, finish), "a", 0, bare=8).answer  # type: ignore[arg-type]  # as above
+
+    assert bare("The tap drips.") == "The tap drips."
+    assert bare("Answer: The tap drips.") == "The tap drips."
+    assert bare("I think.\nThe tap drips.") is None
+    assert bare("The tap dr", "length") is None
+    assert bare("") is None
+    assert bare("You see, three crowns are what is left over.") is None
 
 
 def test_what_a_model_thinks_is_not_said() -> None:

@@ -64,7 +64,7 @@ async def test_self_reflection_reads_its_last_reply_and_begins_with_the_base_ans
 
 
 async def test_rerank_takes_what_the_quality_estimate_likes_best() -> None:
-    replies = ["Answer: The tap drips.", "Answer: The tap is dripping.", "Answer: A rooster.", "nothing"]
+    replies = ["Answer: The tap drips.", "Answer: The tap is dripping.", "Answer: A rooster.", "Not\na word."]
     found, asked = await attempt("rerank", TEXT, *replies, quality=lambda _, texts: [len(text) for text in texts])
     assert (found.answer, len(asked)) == ("The tap is dripping.", 4)
     agreed, _ = await attempt("rerank", TEXT, *replies)

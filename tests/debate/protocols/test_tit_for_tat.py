@@ -116,7 +116,7 @@ async def test_a_forced_debate_says_word_for_word_what_the_adaptive_one_says_up_
 
 
 async def test_levels_are_told_to_everybody_and_differ() -> None:
-    told = []
+    told: list[str] = []
     for level in LEVELS:
         _, asked = await hold(Counting(1), level=level)
         systems = {messages[0].content.partition("settle it.")[2].strip() for messages in asked}
