@@ -55,7 +55,7 @@ def loop(base: Path, **changes: Any) -> dict[str, Any]:
             "arguments": {**LIMITS, "won": False, "balance": False, "max_copied": 1},
             "pairs": {**LIMITS, "margin": 0.0},
             "sft": fit,
-            "dpo": fit,
+            "dpo": fit | {"batch": 1},
         },
         "concessions": judge,
         "max_unparsed": 1,

@@ -25,6 +25,7 @@ from tournaments.swiss import COMMAND as SWISS
 from training.finetune_debater import COMMAND as FINETUNE_DEBATER
 from training.finetune_judge import COMMAND as FINETUNE_JUDGE
 from training.finetune_preference import COMMAND as FINETUNE_PREFERENCE
+from training.loop import COMMAND as LOOP
 from training.rows_command import COMMAND as ROWS
 
 COMMANDS: dict[str, Command[Any]] = {
@@ -39,6 +40,7 @@ COMMANDS: dict[str, Command[Any]] = {
     "finetune_debater": FINETUNE_DEBATER,
     "finetune_judge": FINETUNE_JUDGE,
     "finetune_preference": FINETUNE_PREFERENCE,
+    "loop": LOOP,
 }
 # Those of accelerate's launcher are not ours to parse.
 FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file() and path.parent.name != "accelerate")

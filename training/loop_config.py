@@ -165,7 +165,7 @@ class LoopConfig(SessionConfig, RatingConfig):
     @model_validator(mode="after")
     def _names(self) -> Self:
         names = [player.name for player in self.players]
-        made = [self.named(number) for number in range(self.iterations + 1)]
+        made = [self.named(number) for number in range(0 if self.debater.first else 1, self.iterations + 1)]
         double = sorted(name for name, count in Counter([*names, *made]).items() if count > 1)
         if double:
             raise ValueError(f"player named twice: {', '.join(double)}; give every player a name of its own")

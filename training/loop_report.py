@@ -25,8 +25,11 @@ from training.picture import (
     concessions_table,
     iterations_table,
     picture,
+    picture_name,
     pictures,
     players_table,
+    points_name,
+    points_table,
     slopes_table,
 )
 from training.saving import ADAPTER
@@ -60,14 +63,17 @@ class Reporter:
         write_whole(self._root / METRICS, (json.dumps(flatten_metrics(line), ensure_ascii=False) for line in lines))
         table = iterations_table(self._measured)
         print_table(table)
-        figures = [] if found.relation is None else [picture(f"{TITLE}: {FIRST}", {BOTH: found.relation})]
+        figures, points = [], []
+        if found.relation is not None:
+            figures.append(picture(picture_name(FIRST), {BOTH: found.relation}))
+            points.append(points_table(points_name(FIRST), {BOTH: found.relation}))
         self._write([Section("Iterations", (table, *figures))], "Validation stories only; the test is still to come.")
         number = found.iteration.number
         own = found.iteration.held[-1]
         recorded = [item for items in found.newest.values() for item in items]
         self._track(
             f"iteration-{number}",
-            tables=[table, *(figure.table for figure in figures if figure.table is not None)],
+            tables=[table, *points],
             metrics=lines[-1],
             recorded=_together(recorded, debates_of(self._root, [own])),
             series=self._series(found),
@@ -104,7 +110,14 @@ class Reporter:
         sys.stdout.write(f"{checked}\n")
         self._track(
             TEST,
-            tables=[shown, *pairs, *players, *left, iterations],
+            tables=[
+                shown,
+                *(points_table(points_name(one.judge), {BOTH: one.relations[BOTH]}) for one in tests),
+                *pairs,
+                *players,
+                *left,
+                iterations,
+            ],
             metrics={TEST: values_of(tests)},
             recorded=debates_of(self._root, [tested.own]),
             series=[],

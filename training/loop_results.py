@@ -102,6 +102,7 @@ class Measured:
         spoken: What the speeches of the players are made of.
         concessions: One for each speaker in that self-play.
         relation: Persuasiveness against accuracy before the first judge, where there is any.
+        made: The players that the loop has made.
     """
 
     iteration: Iteration
@@ -110,6 +111,7 @@ class Measured:
     spoken: Mapping[str | None, SpeechFigures]
     concessions: Sequence[Concession]
     relation: Relation | None
+    made: frozenset[str] = frozenset()
 
     @staticmethod
     def of(
@@ -126,8 +128,11 @@ class Measured:
         relation = None
         if rated and mine:
             relation = relate(rated, mine, kind=config.outcome, prior_sd=config.prior_sd, seed=config.seed)
+        made = frozenset(config.named(number) for number in range(found.number + 1))
         concessions = [one for stage in found.concessions for one in read_concessions(root / stage)]
-        return Measured(found, Persuasion.of(rated, config), judged, figures_by_player(own), concessions, relation)
+        return Measured(
+            found, Persuasion.of(rated, config), judged, figures_by_player(own), concessions, relation, made
+        )
 
     @property
     def newest(self) -> Mapping[str, Sequence[Recorded]]:
@@ -148,6 +153,7 @@ class Measured:
                 **({} if spoken is None else dataclasses.asdict(spoken)),
                 "concedes": interval(rates.get(newcomer)),
             },
+            "rated": self._rated(),
             "left": self.iteration.left,
             "judges": {judge: _judge_values(items) for judge, items in self.judged.items()},
             "without_concessions": {
@@ -165,6 +171,15 @@ class Measured:
             },
             "slope": None if self.relation is None else slope_values(self.relation),
         }
+
+    def _rated(self) -> Values:
+        """The newest of the loop's own debaters that has met others, and how right the first judge is about it."""
+        made = [player.name for player in self.iteration.population if player.name in self.made]
+        own = own_by_player(self.judged[FIRST])
+        if not made or made[-1] not in own:
+            return {}
+        name = made[-1]
+        return {"name": name, **self.players.figures(name), "accuracy": interval(accuracy(own[name]).single)}
 
 
 def _judge_values(items: Sequence[Recorded]) -> Values:

@@ -17,9 +17,21 @@ from training.loop_config import FIRST, HELD_OUT
 from training.loop_results import BOTH, NEW, RIGHT, WRONG, JudgeTest, Measured
 
 TITLE = "Elo against accuracy"
+SLOPES = "Slopes"
+ITERATIONS = "Iterations"
 _COLOURS = ("var(--accent)", "var(--seat-b)", "var(--good)")
 _HEIGHT = 460
 _STEPS = 41  # points of a drawn curve
+
+
+def picture_name(judge: str) -> str:
+    """What the picture before a judge is called, in the report and in wandb."""
+    return f"{TITLE} ({judge})"
+
+
+def points_name(judge: str) -> str:
+    """What the points of that picture are called as a table in wandb."""
+    return f"Points ({judge})"
 
 
 def picture(title: str, relations: Mapping[str, Relation]) -> Figure:
@@ -161,15 +173,15 @@ def slopes_table(tests: Sequence[JudgeTest]) -> Table:
         "Each judge has its own scale of persuasiveness. Above 0: judges are more often right about debates of more "
         "persuasive players. Intervals are 95 %, over stories and players; scatter is that of players about the line."
     )
-    return Table("Slopes", columns, rows, note=note)
+    return Table(SLOPES, columns, rows, note=note)
 
 
 def pictures(tests: Sequence[JudgeTest]) -> list[Figure]:
     """The picture before each judge, then by assignment before the first."""
-    found = [picture(f"{TITLE}: {one.judge}", {BOTH: one.relations[BOTH]}) for one in tests]
+    found = [picture(picture_name(one.judge), {BOTH: one.relations[BOTH]}) for one in tests]
     if tests:
         by_side = {name: tests[0].relations[name] for name in (RIGHT, WRONG)}
-        found.append(picture(f"{TITLE} by assignment: {tests[0].judge}", by_side))
+        found.append(picture(f"{TITLE} by assignment ({tests[0].judge})", by_side))
     return found
 
 
@@ -220,7 +232,7 @@ def iterations_table(measured: Sequence[Measured]) -> Table:
         "Self-play of all players so far on validation stories, which select nothing but are looked at each time. The "
         "first judge is the same in all rows. Intervals are 95 %, robust by story."
     )
-    return Table("Iterations", columns, rows, note=note)
+    return Table(ITERATIONS, columns, rows, note=note)
 
 
 def _span(values: Sequence[float | None] | None) -> Cell:
