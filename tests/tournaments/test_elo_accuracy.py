@@ -109,7 +109,7 @@ def test_points_are_ratings_and_accuracies_and_the_line_finds_the_slope() -> Non
     cross, own = cross_play(3, stories=12), self_play(4, 0.4, stories=200)
     found = relate(cross, own, draws=200)
     assert found.axis == "Elo"
-    assert [point.player for point in found.points][0] in {"g", "f"}
+    assert found.points[0].player in {"g", "f"}
     by_name = {point.player: point for point in found.points}
     for name, items in own.items():
         assert by_name[name].y == accuracy(items).single
@@ -127,6 +127,11 @@ def test_without_a_relation_the_interval_holds_zero() -> None:
     assert slope.low < 0 < slope.high
 
 
+def again(item: Recorded, shares: Sequence[float]) -> Recorded:
+    """The same debate with other verdicts."""
+    return debate(item.debate.id, item.debate.players, item.debate.transcript.question.story_id, shares)
+
+
 def test_few_players_have_no_slope() -> None:
     names = NAMES[:5]
     found = relate(cross_play(7, names), self_play(8, 0.4, names), draws=50)
@@ -136,28 +141,17 @@ def test_few_players_have_no_slope() -> None:
 
 
 def test_who_never_loses_is_a_point_and_not_on_the_line() -> None:
-    cross = cross_play(9)
     best = []
-    for item in cross:
-        a, b = item.debate.players
-        shares = (
-            (0.9, 0.9)
-            if a == "g"
-            else (0.1, 0.1)
-            if b == "g"
-            else [v.probabilities[0] for v in item.verdicts if v.probabilities]
-        )
-        best.append(debate(item.debate.id, (a, b), item.debate.transcript.question.story_id, shares))
+    for item in cross_play(9):
+        share = 0.9 if item.debate.players[0] == "g" else 0.1
+        best.append(again(item, (share, share)) if "g" in item.debate.players else item)
     found = relate(best, self_play(10, 0.4), draws=50)
     assert {point.player: point.status for point in found.points}["g"] == "undefeated"
     assert found.slope.players == 6
 
 
 def test_a_judge_that_says_one_half_tells_nobody_apart() -> None:
-    half = [
-        debate(item.debate.id, item.debate.players, item.debate.transcript.question.story_id, (0.5, 0.5))
-        for item in cross_play(11)
-    ]
+    half = [again(item, (0.5, 0.5)) for item in cross_play(11)]
     found = relate(half, self_play(12, 0.4), draws=50)
     assert found.slope.value is None
     assert found.slope.why
