@@ -153,6 +153,41 @@ def mumbling_moderator() -> ScriptedModel:
     return ScriptedModel(["Hm, yes and no."], name=f"{NAME}:mumbling_moderator", capabilities=Capabilities())
 
 
+def likelihood(messages: Messages, sentence: str) -> float:
+    """Let the sentence that is right for the debater's last line be likelier by 3; of fallacies see the code."""
+    prompt = messages[-1].content
+    if "Name the fallacy" in prompt:
+        said = "Nothing has been said" not in prompt
+        return -5.0 + 2 * (said and sentence == "slippery slope") + (sentence == "straw man")
+    said_last = last_lines(prompt)
+    right = {
+        "The debater agrees with the claim.": said_last == AGREES,
+        "The debater does not agree with the claim.": said_last != AGREES,
+        "They talk about the topic.": said_last != WANDERS,
+        "They talk about something else.": said_last == WANDERS,
+        "They exchange thanks and compliments.": said_last == THANKS,
+        "They exchange arguments about the claim.": said_last != THANKS,
+    }
+    return -10.0 + 3 * right[sentence]
+
+
+def scoring_moderator() -> ScriptedModel:
+    """Moderators that can do nothing but score texts."""
+    return ScriptedModel(
+        [""], score=likelihood, name=f"{NAME}:scoring_moderator", capabilities=Capabilities(score=True)
+    )
+
+
+def scoring_helper() -> ScriptedModel:
+    """A helper that scores texts, and writes no forms."""
+
+    def write(messages: Messages, draw: Draw) -> str:
+        kind = "FALLACY" if "commits this fallacy: slippery slope" in messages[-1].content else "LOGICAL"
+        return f"{kind} {noise('write', messages, draw).randrange(10**6)}. Do you agree now?"
+
+    return ScriptedModel(write, score=likelihood, name=f"{NAME}:scoring_helper", capabilities=Capabilities(score=True))
+
+
 def validator() -> ScriptedModel:
     """A validator that takes every argument for a straw man or a false dilemma, by its number, and mumbles of some."""
 

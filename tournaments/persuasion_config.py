@@ -84,6 +84,14 @@ class PersuasionConfig(SessionConfig):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _helper_scores(self) -> Self:
+        helpers = [self.helper.model or speaker.model for speaker in self.persuaders]
+        mute = [model.label for model in helpers if not capabilities_of(model).score]
+        if self.helper.kind == "score" and self.helped and mute:
+            raise ValueError(f"helper.kind score: {mute[0]} does not score given texts; set helper.kind to json")
+        return self
+
     @property
     def pairs(self) -> list[Talkers]:
         """Who talks to whom."""

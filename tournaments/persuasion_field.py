@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from debate.agents.helper import Helper
-from debate.agents.memory import Memory
+from debate.agents.memory import Memory, Speaker
 from debate.agents.moderator import MODERATORS, Moderators
 from debate.agents.talker import Talker
 from debate.claim import Claim
@@ -26,6 +26,7 @@ from debate.together import together
 from debate.transcript import Transcript
 from debate.verdict import Verdict
 from tournaments.persuasion_config import PersuasionConfig, Talkers
+from tournaments.speakers import SpeakerConfig
 
 #: What stands in exports in the place of a fallacious text.
 WITHHELD: Final = "[withheld: a fallacious argument]"
@@ -141,18 +142,8 @@ class Field:
         )
         found = {}
         for pair in config.pairs:
-            persuader, debater = (
-                Talker(
-                    self.models.get(speaker.model),
-                    name=speaker.name,
-                    role=role,
-                    prompts=prompts,
-                    config=config.talk_of(speaker),
-                    memory=memory,
-                    character=speaker.character,
-                )
-                for role, speaker in (("persuader", pair.persuader), ("debater", pair.debater))
-            )
+            persuader = self._talker(pair.persuader, "persuader", memory)
+            debater = self._talker(pair.debater, "debater", memory)
             for scenario in config.scenarios:
                 helper = None
                 if scenario != "none":
@@ -166,6 +157,17 @@ class Field:
                     )
                 found[pair, scenario] = Persuasion(persuader, debater, helper, moderators, prompts, config.rounds)
         return found
+
+    def _talker(self, speaker: SpeakerConfig, role: Speaker, memory: Memory) -> Talker:
+        return Talker(
+            self.models.get(speaker.model),
+            name=speaker.name,
+            role=role,
+            prompts=self.prompts,
+            config=self.config.talk_of(speaker),
+            memory=memory,
+            character=speaker.character,
+        )
 
 
 def _verdict_key(debate: str, round_: int | None) -> str:

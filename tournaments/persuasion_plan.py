@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from debate.agents.memory import Said, show_said
@@ -39,42 +40,50 @@ def plan_persuasion(config: PersuasionConfig, claims: Sequence[Claim]) -> Plan:
     Raises:
         ContextError: A model's context is too short for the shortest prompt that it may get.
     """
-    estimate = _Estimate(config, claims)
-    held = len(claims) * config.repetitions
-    later = config.rounds - 1
-    calls: dict[str, Calls] = {}
-
-    def add(model: ModelConfig, count: int, prompt: int, reply: int, *, prompts: int | None = None) -> None:
-        hidden = hidden_tokens(model)
-        spent = Calls(count, (count if prompts is None else prompts) * prompt, count * (reply + hidden))
-        calls[model.label] = calls.get(model.label, Calls()) + spent
-
+    estimate, tally = _Estimate(config, claims), _Tally()
+    held, later = len(claims) * config.repetitions, config.rounds - 1
+    of_scenarios = len(config.scenarios) * held
+    reply = config.talk.max_tokens
     for speaker in config.debaters:
-        add(speaker.model, held, estimate.talking(speaker.model, 1), config.talk.max_tokens)
-    for talkers in config.pairs:
-        of_scenarios = len(config.scenarios) * held
-        # The first draft is shared; without a second round there is none.
-        drafts = (held + (later - 1) * of_scenarios) if later else 0
-        middle = estimate.talking(talkers.persuader.model, config.rounds + 1)
-        add(talkers.persuader.model, drafts, middle, config.talk.max_tokens)
-        add(
-            talkers.debater.model,
-            later * of_scenarios,
-            estimate.talking(talkers.debater.model, config.rounds + 1),
-            config.talk.max_tokens,
-        )
-        helper = config.helper.model or talkers.persuader.model
-        add(helper, later * len(config.helped) * held, estimate.helping(helper), config.helper.max_tokens)
-    rulings = len(config.debaters) * held + len(config.pairs) * later * len(config.scenarios) * held
+        tally.add(speaker.model, held, estimate.talking(speaker.model, 1), reply)
+    for persuader, debater in config.pairs if later else ():
+        # The first draft is shared by the scenarios.
+        drafts = held + (later - 1) * of_scenarios
+        tally.add(persuader.model, drafts, estimate.talking(persuader.model, config.rounds + 1), reply)
+        tally.add(debater.model, later * of_scenarios, estimate.talking(debater.model, config.rounds + 1), reply)
+        helper = config.helper.model or persuader.model
+        helped = later * held * len(config.helped)
+        tally.add(helper, helped, estimate.helping(helper) if helped else 0, config.helper.max_tokens)
+        if config.helper.kind == "score" and "fallacy" in config.scenarios:
+            # Each choice is a call, and so is, once for each claim, the likelihood before anything was said.
+            before = 0 if helper.label in tally.choosers else len(claims)
+            tally.choosers.add(helper.label)
+            tally.add(helper, later * held + before, estimate.helping(helper), 0)
     moderator = config.moderators
-    letters = moderator.kind == "letter"
-    small = len(TASKS) * (2 if letters else moderator.replicas)
+    rulings = len(config.debaters) * held + len(config.pairs) * later * of_scenarios
+    # Of letters both orders are asked; two sentences are scored in one call.
+    small = len(TASKS) * {"json": moderator.replicas, "letter": 2, "score": 1}[moderator.kind]
     asked = estimate.moderating(moderator.model)
-    add(moderator.model, rulings * small, asked, 1 if letters else moderator.max_tokens)
+    told = {"json": moderator.max_tokens, "letter": 1, "score": 0}[moderator.kind]
+    tally.add(moderator.model, rulings * small, asked, told)
     if moderator.master == "model":
-        add(moderator.model, rulings, asked, moderator.max_tokens)
-    debates = len(config.pairs) * len(config.scenarios) * held
-    return Plan(debates, 0, 0, {name: one for name, one in calls.items() if one.calls}, {}, {}, (_NOTE,))
+        tally.add(moderator.model, rulings, asked, moderator.max_tokens)
+    return Plan(len(config.pairs) * of_scenarios, 0, 0, tally.calls, {}, {}, (_NOTE,))
+
+
+@dataclass
+class _Tally:
+    """Calls by model, and the models whose first choice of a fallacy is counted."""
+
+    calls: dict[str, Calls] = field(default_factory=dict)
+    choosers: set[str] = field(default_factory=set)
+
+    def add(self, model: ModelConfig, count: int, prompt: int, reply: int) -> None:
+        """Count calls of so many prompt tokens and replies of at most so many."""
+        if count:
+            hidden = hidden_tokens(model) if reply else 0
+            spent = Calls(count, count * prompt, count * (reply + hidden))
+            self.calls[model.label] = self.calls.get(model.label, Calls()) + spent
 
 
 _NOTE = (
@@ -127,7 +136,7 @@ class _Estimate:
             dialogue=self._dialogue(),
             question=self._prompts.fill("moderator_convinced")[0].content,
         )
-        reply = 1 if self._config.moderators.kind == "letter" else self._config.moderators.max_tokens
+        reply = self._config.moderators.max_tokens if self._config.moderators.kind == "json" else 1
         return self._fit(model, frame, self._config.rounds * self._message, reply)
 
     def _dialogue(self) -> str:

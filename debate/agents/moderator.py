@@ -31,6 +31,9 @@ MODERATORS: Final = "moderators"
 _ANSWER = Form({"answer": ("yes", "no"), "reason": ()})
 _DECISION = Form({"decision": ("go on", "stop"), "reason": ()})
 _LETTERS = ("A", "B")
+_SENTENCE_TOKENS = 32  # a moderator's sentence, when it is scored
+_MOST_ODDS = 30.0
+_NEEDS = {"letter": "give probabilities of letters", "score": "score given texts"}
 
 
 class ModeratorConfig(Config):
@@ -40,10 +43,11 @@ class ModeratorConfig(Config):
     second: ModelField | None = Field(
         None, description="the model that is asked where the first refuses a topic; none to count it as unread"
     )
-    kind: Literal["json", "letter"] = Field(
+    kind: Literal["json", "letter", "score"] = Field(
         "json",
         description="json: a structured reply with a reason; letter: the probability of yes, over both orders of yes "
-        "and no, for models that are too small for JSON",
+        "and no; score: the likelihood of a sentence that says yes against one that says no, for local models that are "
+        "too small for either",
     )
     replicas: int = Field(1, ge=1, le=15, description="replies to each small task, of which the majority counts")
     master: Literal["model", "rule"] = Field(
@@ -57,16 +61,17 @@ class ModeratorConfig(Config):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.kind == "letter" and (self.replicas > 1 or self.second is not None):
+        able = capabilities_of(self.model)
+        if self.kind != "json" and (self.replicas > 1 or self.second is not None):
             raise ValueError(
-                "letter moderators draw nothing and refuse nothing, so replicas and second are for kind json; leave "
-                "them out"
+                f"{self.kind} moderators draw nothing and refuse nothing, so replicas and second are for kind json; "
+                "leave them out"
             )
-        if self.kind == "letter" and not capabilities_of(self.model).letters:
-            raise ValueError(f"moderator {self.model.label} gives no probabilities of letters; set kind to json")
+        if not (self.kind == "json" or (able.letters if self.kind == "letter" else able.score)):
+            raise ValueError(f"moderator {self.model.label} cannot {_NEEDS[self.kind]}; set kind to json")
         if self.replicas % 2 == 0:
             raise ValueError(f"{self.replicas} replicas have no majority where they are split; give an odd number")
-        if self.replicas > 1 and self.temperature == 0 and capabilities_of(self.model).temperature:
+        if self.replicas > 1 and self.temperature == 0 and able.temperature:
             raise ValueError(f"{self.replicas} replicas at temperature 0 are the same reply; set temperature")
         return self
 
@@ -77,7 +82,7 @@ class Finding:
 
     Attributes:
         share: How much of it says yes, in [0, 1]: (yes + 1/2) / (n + 1) of n replicas beside each other, 0 or 1 of one,
-            the probability of a letter; None where nothing could be read.
+            the probability of a letter or of a sentence against its opposite; None where nothing could be read.
         why: Reasons given, or why nothing could be read.
         refused: Replies in which the first model refused.
         unread: Replicas of which no reply could be read.
@@ -140,8 +145,7 @@ class Moderators:
     Args:
         model: Any model.
         second: Who is asked where the first refuses, or None.
-        prompts: Templates; they use ``moderator_json`` or ``moderator_letter``, one for each task, and
-            ``moderator_master``.
+        prompts: Templates; they use ``moderator_<kind>``, one for each task, and ``moderator_master``.
         config: Kind, replicas and sampling.
         memory: Fits what was said into the model's context.
     """
@@ -186,19 +190,20 @@ class Moderators:
 
     async def _find(self, task: Task, claim: Claim, said: Sequence[Said], draw: Draw) -> Finding:
         draw = draw._replace(stream=f"moderator {task}")
-        if self._config.kind == "letter":
-            return await self._choose(task, claim, said, draw)
+        if self._config.kind != "json":
+            read = self._choose if self._config.kind == "letter" else self._score
+            return await read(task, claim, said, draw)
         build = functools.partial(self._ask, task, claim, ("yes", "no"))
         draws = draw.take(self._config.replicas)
         replies = await together(self._fill(build, said, _ANSWER, draw) for draw in draws)
-        read = [filled.values for filled, _ in replies if filled.values is not None]
-        refused, unread = sum(count for _, count in replies), len(replies) - len(read)
-        if 2 * len(read) <= len(replies):
+        given = [filled.values for filled, _ in replies if filled.values is not None]
+        refused, unread = sum(count for _, count in replies), len(replies) - len(given)
+        if 2 * len(given) <= len(replies):
             flaws = dict.fromkeys(flaw for filled, _ in replies for flaw in filled.flaws if flaw)
             return Finding(None, f"No reply could be read: {'; '.join(flaws)}.", refused, unread)
-        yes = sum(values["answer"] == "yes" for values in read)
-        share = float(yes) if len(read) == 1 else (yes + 0.5) / (len(read) + 1)
-        return Finding(share, " / ".join(values["reason"] for values in read), refused, unread)
+        yes = sum(values["answer"] == "yes" for values in given)
+        share = float(yes) if len(given) == 1 else (yes + 0.5) / (len(given) + 1)
+        return Finding(share, " / ".join(values["reason"] for values in given), refused, unread)
 
     async def _fill(self, build: Build, said: Sequence[Said], form: Form, draw: Draw) -> tuple[Filled, int]:
         """Ask the first model, and the second where it refuses; returns the form and how many refused."""
@@ -232,6 +237,21 @@ class Moderators:
             shares.append(choice.probabilities[words.index("yes")])
         share = math.fsum(shares) / len(shares)
         return Finding(share, f"Probability of yes {share:.2f} (yes first {shares[0]:.2f}, no first {shares[1]:.2f}).")
+
+    async def _score(self, task: Task, claim: Claim, said: Sequence[Said], draw: Draw) -> Finding:
+        """Compare the likelihoods of a sentence that says yes and of one that says no."""
+        question, yes, no = (message.content for message in self._prompts.fill(f"moderator_{task}_score"))
+
+        def build(summary: str, shown: Sequence[Said]) -> list[Message]:
+            values = {"topic": claim.topic, "claim": claim.text, "dialogue": show_said(shown, summary)}
+            return self._prompts.fill("moderator_score", **values, question=question)
+
+        model = self._models[0]
+        fitted = await self._memory.fit(model, said, build, reply=_SENTENCE_TOKENS, draw=draw)
+        scores = await model.score(fitted.messages, (yes, no))
+        odds = scores.values[0] - scores.values[1]
+        share = 1 / (1 + math.exp(-max(-_MOST_ODDS, min(_MOST_ODDS, odds))))
+        return Finding(share, f"{yes if share > 0.5 else no} (log-odds of yes {odds:+.2f}).")
 
     def _ask(
         self, task: Task, claim: Claim, words: tuple[str, str], summary: str, said: Sequence[Said]

@@ -143,13 +143,23 @@ def test_recorded_outcomes_of_a_run_are_its_metrics(held: Run) -> None:
     assert cells(table.out, "Debaters that were") == cells(held.ended.out, "Debaters that were")
 
 
-@pytest.mark.parametrize("changes", [{}, {"rounds": 1}, {"rounds": 2, "scenarios": ["fallacy"]}, {"letters": True}])
+LETTERS = {"model": f"{NAME}:moderator", "kind": "letter", "master": "rule"}
+SCORES = {"model": f"{NAME}:scoring_moderator", "kind": "score", "master": "rule"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"rounds": 1},
+        {"rounds": 2, "scenarios": ["fallacy"]},
+        {"moderators": LETTERS, "helper": {"model": f"{NAME}:scoring_helper", "kind": "score"}},
+        {"moderators": SCORES, "scenarios": ["none", "logical"]},
+    ],
+)
 def test_a_plan_counts_the_calls_of_debates_that_take_all_rounds(tmp_path: Path, changes: dict[str, Any]) -> None:
-    changes = dict(changes)
-    moderators = {"model": f"{NAME}:moderator", "kind": "letter", "master": "rule"}
-    more = {"moderators": moderators} if changes.pop("letters", False) else {}
     stubborn = [{"name": "d", "model": f"{NAME}:stubborn_debater"}]
-    changes |= {"debaters": stubborn, "helper": {"model": f"{NAME}:able_helper"}, "limit": 3, **more}
+    changes = {"debaters": stubborn, "helper": {"model": f"{NAME}:able_helper"}, "limit": 3} | changes
     plan = hold(tmp_path, "--dry-run", **changes)
     assert plan.code == 0, plan.err
     assert not (tmp_path / "run").exists()
@@ -263,18 +273,30 @@ def test_what_no_moderator_can_tell_is_no_success_and_fails_the_run(tmp_path: Pa
     assert all(len(said(item)) == 4 for item in read(tmp_path / "run"))  # it went on to the last round
 
 
-def test_letters_and_replicas_come_to_the_same(held: Run, tmp_path: Path) -> None:
-    letters = {"model": f"{NAME}:moderator", "kind": "letter", "master": "rule"}
-    ended = hold(tmp_path, moderators=letters)
+@pytest.mark.parametrize(("kind", "model"), [("letter", "moderator"), ("score", "scoring_moderator")])
+def test_letters_and_likelihoods_come_to_the_same(held: Run, tmp_path: Path, kind: str, model: str) -> None:
+    ended = hold(tmp_path, moderators={"model": f"{NAME}:{model}", "kind": kind, "master": "rule"})
     assert ended.code == 0, ended.err
     assert metrics(tmp_path / "run") == metrics(held.folder)
-    (tmp_path / "three").mkdir()
+
+
+def test_the_majority_of_replicas_comes_to_the_same(held: Run, tmp_path: Path) -> None:
     three = {"model": f"{NAME}:moderator", "replicas": 3, "temperature": 1}
-    ended = hold(tmp_path / "three", moderators=three)
+    ended = hold(tmp_path, moderators=three)
     assert ended.code == 0, ended.err
-    assert metrics(tmp_path / "three" / "run") == metrics(held.folder)
-    shares = {verdict.probabilities for item in read(tmp_path / "three" / "run") for verdict in item.verdicts}
+    assert metrics(tmp_path / "run") == metrics(held.folder)
+    shares = {verdict.probabilities for item in read(tmp_path / "run") for verdict in item.verdicts}
     assert shares == {(3.5 / 4, 1 - 3.5 / 4), (0.5 / 4, 1 - 0.5 / 4)}
+
+
+def test_a_helper_that_scores_names_a_fallacy_and_writes_plainly(tmp_path: Path) -> None:
+    ended = hold(tmp_path, helper={"model": f"{NAME}:scoring_helper", "kind": "score"}, limit=2)
+    assert ended.code == 0, ended.err
+    helps = [turn.help for item in read(tmp_path / "run") for turn in item.debate.transcript.turns if turn.help]
+    # "straw man" is always the likeliest; the dialogue makes "slippery slope" likelier than it was.
+    assert {(one.kind, one.name) for one in helps} == {("fallacy", "slippery slope"), ("logical", "fair argument")}
+    assert not any(one.failed for one in helps)
+    assert list(metrics(tmp_path / "run")["pairs"][0]["by_class"]) == ["slippery slope"]
 
 
 def test_a_short_context_is_kept_to(tmp_path: Path) -> None:
@@ -324,6 +346,7 @@ def test_a_debate_in_which_a_model_fails_is_data(tmp_path: Path) -> None:
         ({"scenarios": ["fallacies"]}, ["scenarios.0", "'fallacy'"]),
         ({"claims": "shipped:stories"}, ["no claims called 'stories'"]),
         ({"moderators": {"model": f"{NAME}:moderator", "replicas": 2, "temperature": 1}}, ["no majority"]),
+        ({"helper": {"model": f"{NAME}:helper", "kind": "score"}}, ["does not score given texts"]),
         ({"helpers": {}}, ["helpers: unknown key; did you mean helper?"]),
     ],
 )

@@ -193,6 +193,26 @@ async def test_letters_are_asked_in_both_orders(mass: float, yes: bool) -> None:
     assert (ruling.findings["convinced"].yes, ruling.all_unread) == (None, 3)
 
 
+@pytest.mark.parametrize(("odds", "yes", "share"), [(2.0, True, 0.8808), (-1.0, False, 0.2689), (0.0, False, 0.5)])
+async def test_a_sentence_is_weighed_against_its_opposite(odds: float, yes: bool, share: float) -> None:  # noqa: FBT001 - parametrized
+    asked: list[str] = []
+
+    def score(messages: Messages, sentence: str) -> float:
+        asked.append(messages[1].content)
+        return odds - 20 if sentence == "The debater agrees with the claim." else -20
+
+    config = ModeratorConfig.model_validate(
+        {"model": "scripted/tests.scripts:debater", "kind": "score", "master": "rule"}
+    )
+    moderators = Moderators(
+        ScriptedModel(score=score), None, prompts=PROMPTS, config=config, memory=Memory(prompts=PROMPTS)
+    )
+    found = (await moderators.rule(CLAIM, SAID, Draw())).findings["convinced"]
+    assert found.yes is yes
+    assert found.share == pytest.approx(share, abs=1e-4)  # the logistic function of the log-odds
+    assert all("Debater: Coffee wakes." in prompt for prompt in asked)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -200,7 +220,9 @@ async def test_letters_are_asked_in_both_orders(mass: float, yes: bool) -> None:
         ({"replicas": 3}, "temperature 0 are the same"),
         ({"kind": "letter", "replicas": 3, "temperature": 1}, "letter moderators draw nothing"),
         ({"kind": "letter", "second": "openai/gpt-4.1"}, "letter moderators draw nothing"),
-        ({"kind": "letter", "model": "scripted/tests.scripts:words_only_judge"}, "set kind to json"),
+        ({"kind": "letter", "model": "scripted/tests.scripts:words_only_judge"}, "letters; set kind to json"),
+        ({"kind": "score", "model": "scripted/tests.scripts:words_only_judge"}, "score given texts; set kind to json"),
+        ({"kind": "score", "replicas": 3, "temperature": 1}, "score moderators draw nothing"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes: dict[str, object], words: str) -> None:
