@@ -32,14 +32,10 @@ lint: install
 
 install: $(INSTALLED)
 
-# The adapters that ship, trained anew (docs/adapters.md): about two hours on two cores. Started again, it goes on.
+# The adapters that ship, trained anew (docs/adapters.md): about three quarters of an hour on two cores. Started again, it goes on.
 adapters: install model
 	$(call trained,judge,training.finetune_judge --config configs/finetune_judge/smollm2.yaml)
-	$(call trained,made,training.finetune_debater --config configs/finetune_debater/made.yaml)
-	$(call trained,debates,tournaments.swiss --config configs/swiss/dossiers-debaters.yaml \
-		--judge.model.adapter $(TRAINED)/judge/adapter)
-	$(call trained,debater,training.finetune_debater --config configs/finetune_debater/sft.yaml \
-		--start $(TRAINED)/made/adapter --data.0.debates run:$(TRAINED)/debates)
+	$(call trained,debater,training.finetune_debater --config configs/finetune_debater/made.yaml)
 	for name in judge debater; do \
 		mkdir -p data/adapters/$$name && install -m 644 $(TRAINED)/$$name/adapter/* data/adapters/$$name; done
 

@@ -27,7 +27,7 @@ def embedded() -> Path:
 @pytest.mark.model
 @pytest.mark.usefixtures("embedded")
 def test_a_tiny_tournament_of_the_embedded_model(tmp_path: Path) -> None:
-    config = yaml.safe_load((ROOT / "configs" / "swiss" / "smoke.yaml").read_text(encoding="utf-8"))
+    config = yaml.safe_load((ROOT / "configs" / "swiss" / "stories.yaml").read_text(encoding="utf-8"))
     config |= {"stories": 2, "per_story": 1, "players": [config["players"][0], config["players"][2]], "self_play": None}
     ended = finish(start("--config", write(tmp_path / "tiny.yaml", config), "--output", tmp_path / "run"))
     assert ended.code == 0, ended.err
@@ -48,7 +48,7 @@ def test_a_tiny_tournament_of_the_embedded_model(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.model
 @pytest.mark.usefixtures("embedded")
-@pytest.mark.parametrize("name", ["smoke", "quality"])
+@pytest.mark.parametrize("name", ["smoke", "stories", "quality"])
 def test_the_plans_of_shipped_configurations(name: str, tmp_path: Path, check_data: Path) -> None:
     flags = ["--config", ROOT / "configs" / "swiss" / f"{name}.yaml", "--output", tmp_path / "run", "--dry-run"]
     if name == "quality":
