@@ -89,8 +89,8 @@ def weighing() -> ScriptedModel:
     def letters(_messages: Messages, choices: Sequence[str]) -> Sequence[float]:
         return [0.1 / len(choices)] * (len(choices) - 1) + [0.7]
 
-    def likelihood(_messages: Messages, continuation: str) -> float:
-        return -1.0 * len(continuation) / (1 + len(continuation))
+    def likelihood(messages: Messages, continuation: str) -> float:
+        return -1.0 * len(continuation) if "Say one short sentence" in prompt(messages) else -5.0
 
     return ScriptedModel(
         lambda _messages, _draw: "Because of what it is.",

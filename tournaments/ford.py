@@ -13,7 +13,6 @@ from debate.command import Invocation
 from debate.errors import ConfigError, DissoiError, ModelError
 from debate.metrics.consensus import Chain
 from debate.models.base import Draw
-from debate.models.letters import CHOICE_DRAWS
 from debate.models.load import ModelConfig, Models, TokenCounter, capabilities_of
 from debate.progress import Progress
 from debate.prompts import Prompts
@@ -77,9 +76,7 @@ def _plan(config: FordConfig, questions: Sequence[Question]) -> Plan:
         counter = counters.get(key) or counters.setdefault(key, TokenCounter(model))
         views = [view_of(question) for question in counted]
         tokens = sum(counter(asking.ask(view, stage, said, called(0), asking.reply(view, stage))) for view in views)
-        # Letters whose probabilities are not told are counted in replies.
-        drawn = CHOICE_DRAWS if how.reads == "letters" and not capabilities_of(model).logprobs else 1
-        each = 1 + (calls_per_choice(how.reads) - 1) * drawn
+        each = calls_per_choice(how.reads, stage, capabilities_of(model))
         spent = Calls(
             each * len(questions),
             round(each * tokens * len(questions) / len(counted)),

@@ -1,14 +1,16 @@
 """Choosers: models that choose among a question's answers and say why, alone, in a debate, or at its end as a judge.
 
 How the choice is read does not depend on how the model writes where it need not: ``letters`` and ``likelihood`` read it
-from probabilities and have the explanation written afterwards, for models too small to keep to a form.
+from probabilities and have the explanation written afterwards, for models too small to keep to a form. The smallest
+choose among listed answers by their places; ``likelihood`` lists none, and takes the answer that the question, and what
+was said about it, make likelier than it is anyway (Holtzman et al. 2021, "Surface form competition").
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -21,8 +23,10 @@ from debate.config import Config
 from debate.errors import ConfigError
 from debate.markup import neutralise
 from debate.models.base import Capabilities, Completion, Draw, Message, Model, Sampling
+from debate.models.letters import CHOICE_DRAWS
 from debate.prompts import Prompts
 from debate.sentences import cut_at_sentence
+from debate.together import together
 from debate.view import View
 
 Stage = Literal["alone", "debate", "judge"]
@@ -41,7 +45,8 @@ class ChooserConfig(Config):
     reads: Reads = Field(
         "reply",
         description="how its choice is read: reply: from the last line of what it writes, as published; letters: from "
-        "the probabilities of the letters; likelihood: from that of the answers' own words, for small local models",
+        "the probabilities of the letters; likelihood: from how much likelier the question makes an answer's own "
+        "words, for small local models",
     )
     max_words: int = Field(
         60, ge=1, description="most words of an explanation; what is longer is cut at a sentence end"
@@ -99,7 +104,7 @@ class Asking:
             "task": task,
         }
         if stage != "judge":
-            values["character"] = f"{self.character.strip()} " if self.character.strip() else ""
+            values["character"] = self._character
         if stage == "debate":
             values["speaker"] = own
         if stage != "alone":
@@ -115,14 +120,29 @@ class Asking:
         """Say that a letter alone is wanted."""
         return self._fill("letter", letters=listed(LETTERS[: len(view.answers)]))
 
-    def words(self) -> str:
-        """Say that an answer's own words are wanted."""
-        return self._fill("words")
+    def words(self, view: View, heard: Sequence[Heard], own: str) -> list[Message]:
+        """Make the messages of which an answer's own words are the reply; no answer is listed."""
+        said = f"{self._fill('said', transcript=show_heard(heard, own))}\n\n" if heard else ""
+        return self.prompts.fill(
+            "roundtable_words",
+            character=self._character,
+            story_if_read=show_story(view),
+            said_if_heard=said,
+            question=view.question,
+        )
+
+    def prior(self) -> list[Message]:
+        """Make the messages of which any sentence is the reply."""
+        return self.prompts.fill("roundtable_prior")
 
     def argue(self, view: View, stage: Stage, answer: int) -> str:
         """Say which answer was chosen, and that an explanation is wanted."""
         held = self._fill("held", letter=LETTERS[answer], choice=" ".join(view.answers[answer].split()))
         return f"{held}\n\n{self._argue(stage)}"
+
+    @property
+    def _character(self) -> str:
+        return f"{self.character.strip()} " if self.character.strip() else ""
 
     def _argue(self, stage: Stage) -> str:
         return self._fill(f"argue_{stage}", max_words=str(self.max_words))
@@ -177,21 +197,23 @@ class Chooser:
         if self._config.reads == "reply":
             reply = await self._write(ask(self._asking.reply(view, stage)), draw)
             return read_reply(reply, view.answers, self._config.max_words)
-        shares = await self._shares(view, ask)
-        if shares is None:
+        if self._config.reads == "likelihood":
+            shares = await self._likelihoods(view, self._asking.words(view, heard, own))
+        else:
+            choice = await self._model.choose(ask(self._asking.letter(view)), LETTERS[: len(view.answers)])
+            shares = choice.probabilities if choice.mass > 0 else ()
+        if not shares:
             return Opinion(None, "", "", "the letters are not among the model's likeliest first tokens")
         best = max(range(len(shares)), key=shares.__getitem__)
         reply = await self._write(ask(self._asking.argue(view, stage, best)), draw)
         said = shown(reply.text, view.answers, self._config.max_words, lined=False)
         return Opinion(best, said, reply.text, None, shares)
 
-    async def _shares(self, view: View, ask: Callable[[str], list[Message]]) -> tuple[float, ...] | None:
-        """Read the choice from probabilities; None where the model gives the letters none."""
-        if self._config.reads == "likelihood":
-            scores = await self._model.score(ask(self._asking.words()), view.answers)
-            return shares_of(scores.values, view.answers)
-        choice = await self._model.choose(ask(self._asking.letter(view)), LETTERS[: len(view.answers)])
-        return choice.probabilities if choice.mass > 0 else None
+    async def _likelihoods(self, view: View, asked: Sequence[Message]) -> tuple[float, ...]:
+        given, prior = await together(
+            self._model.score(messages, view.answers) for messages in (asked, self._asking.prior())
+        )
+        return shares_of(given.values, prior.values)
 
     async def _write(self, messages: Sequence[Message], draw: Draw) -> Completion:
         sampling = Sampling(self._config.max_tokens, self._config.temperature)
@@ -210,23 +232,33 @@ def cannot_read(reads: Reads, able: Capabilities) -> str | None:
     return None
 
 
-def calls_per_choice(reads: Reads) -> int:
-    """Calls that one choice with its explanation takes."""
-    return 1 if reads == "reply" else 2
-
-
-def shares_of(scores: Sequence[float], answers: Sequence[str]) -> tuple[float, ...]:
-    """Turn log-probabilities of answers into shares: softmax of the mean per character, so that length does not tell.
+def calls_per_choice(reads: Reads, stage: Stage, able: Capabilities) -> int:
+    """Calls that one choice with its explanation takes.
 
     Args:
-        scores: Natural log-probability of each answer's words.
-        answers: The answers.
+        reads: How it is read.
+        stage: When; how likely answers are anyway is asked once for each question and model.
+        able: What the model can do: letters whose probabilities are not told are counted in replies.
+    """
+    if reads == "reply":
+        return 1
+    if reads == "letters":
+        return 1 + (1 if able.logprobs else CHOICE_DRAWS)
+    return 2 if stage == "debate" else 3
+
+
+def shares_of(given: Sequence[float], prior: Sequence[float]) -> tuple[float, ...]:
+    """Turn log-probabilities of answers into shares: softmax of log p(answer | question) - log p(answer).
+
+    Args:
+        given: Natural log-probability of each answer's words as the reply to the question.
+        prior: The same as the reply to nothing in particular.
 
     Returns:
         Shares that sum to 1; they order the answers, and are no probabilities of being right.
     """
-    means = [score / max(1, len(answer)) for score, answer in zip(scores, answers, strict=True)]
-    weights = [math.exp(mean - max(means)) for mean in means]
+    gains = [after - before for after, before in zip(given, prior, strict=True)]
+    weights = [math.exp(gain - max(gains)) for gain in gains]
     return tuple(weight / sum(weights) for weight in weights)
 
 

@@ -324,6 +324,9 @@ def test_a_plan_of_letters_counts_the_choice_and_the_explanation() -> None:
     speakers = [{"name": name, "model": f"{HERE}:weighing"} for name in ("x", "y")]
     planned = plan(configured(speakers=speakers, choice={"reads": "letters"}, turns=1, limit=10))
     assert planned.total_calls == 10 * (2 * 2 + 2)
+    # how likely the answers are anyway is asked once
+    planned = plan(configured(speakers=speakers, choice={"reads": "likelihood"}, turns=1, limit=10))
+    assert planned.total_calls == 10 * (2 * 3 + 2)
 
 
 def test_the_orders_are_the_given_and_the_reverse() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from debate.agents.chooser import (
@@ -12,7 +14,6 @@ from debate.agents.chooser import (
     cannot_read,
     read_line,
     read_reply,
-    shares_of,
     shown,
 )
 from debate.errors import ConfigError
@@ -20,7 +21,7 @@ from debate.models.base import Capabilities, Completion, Draw, Messages
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
 from debate.view import View
-from tests.roundtables import chooser, weighing
+from tests.roundtables import chooser, prompt
 
 ANSWERS = ("It was noon.", "The bulb blew.", "Yes")
 VIEW = View("Why did the lamp go out?", ANSWERS, None, ())
@@ -155,17 +156,25 @@ async def test_letters_without_any_probability_are_no_answer() -> None:
     assert opinion.unread is not None
 
 
-async def test_likelihood_chooses_by_the_mean_over_an_answers_characters() -> None:
-    own = Chooser(weighing(), name="x", config=ChooserConfig(reads="likelihood"), asking=Asking(Prompts(), 60))
-    opinion = await own.choose(VIEW, "alone", (), "Debater 1", Draw())
-    assert opinion.answer == 1  # -1 / (1 + length): least negative for the longest
+async def test_likelihood_chooses_what_the_question_makes_likelier_than_it_is_anyway() -> None:
+    prompts: list[str] = []
 
+    def score(messages: Messages, continuation: str) -> float:
+        text = prompt(messages)
+        prompts.append(text)
+        # "Yes" is likely anyway; what the question adds is most for the second answer.
+        anyway = {"It was noon.": -12.0, "The bulb blew.": -15.0, "Yes": -2.0}[continuation]
+        return anyway + ({"The bulb blew.": 3.0, "Yes": 1.0}.get(continuation, 0.0) if "lamp" in text else 0.0)
 
-def test_shares_do_not_depend_on_length() -> None:
-    # Two answers of which each character is equally likely, one four times as long.
-    assert shares_of([-2.0, -8.0], ["ab", "abcdefgh"]) == pytest.approx((0.5, 0.5))
-    shares = shares_of([-4.0, -2.0], ["ab", "cd"])
-    assert shares[1] / shares[0] == pytest.approx(2.718281828)
+    model = ScriptedModel(["Because of what it is."], score=score, name="scripted/likely")
+    own = Chooser(model, name="x", config=ChooserConfig(reads="likelihood"), asking=Asking(Prompts(), 60, "You doubt."))
+    opinion = await own.choose(VIEW, "debate", [Heard("Debater 1", "Bulbs go.")], "Debater 2", Draw())
+    assert opinion.answer == 1
+    shares = [math.exp(gain) for gain in (0.0, 3.0, 1.0)]
+    assert opinion.probabilities == pytest.approx([share / sum(shares) for share in shares])
+    asked = [text for text in prompts if "lamp" in text]
+    assert all("Bulbs go." in text and "You doubt." in text and "noon" not in text for text in asked)
+    assert len(asked) == len(prompts) - len(asked) == 3
 
 
 @pytest.mark.parametrize(
