@@ -141,7 +141,11 @@ class LetterJudge:
         if not groups:
             return dataclasses.replace(open_, unparsed="no debater has given an answer that could be read")
         shares = [0.0] * (len(groups) + (mode == "discriminative"))
-        for order in (range(len(groups)), range(len(groups) - 1, -1, -1)):
+        if len(shares) == 1:  # nothing to choose among
+            return dataclasses.replace(open_, clear=True, side=_sole(groups[0]), answer=groups[0].answer)
+        places = tuple(range(len(groups)))
+        orders = {places, places[::-1]}  # one where there is one answer
+        for order in sorted(orders):
             options = [groups[at].answer for at in order]
             messages = letter_prompt(debate, options, self._prompts, undecided=len(shares) > len(groups))
             choice = await self._model.choose(messages, LETTERS[: len(shares)])
@@ -149,7 +153,7 @@ class LetterJudge:
             if choice.mass <= 0:
                 return dataclasses.replace(open_, unparsed="the letters have no probability")
             for letter, at in enumerate([*order, *range(len(groups), len(shares))]):
-                shares[at] += choice.probabilities[letter] / 2
+                shares[at] += choice.probabilities[letter] / len(orders)
         names = [*(" and ".join(group.speakers) for group in groups), "not clear yet"]
         told = "; ".join(f"{name}: {share:.3f}" for name, share in zip(names, shares, strict=False))
         open_ = dataclasses.replace(open_, reason=told)
@@ -158,8 +162,8 @@ class LetterJudge:
             return dataclasses.replace(open_, unparsed="two choices are equally likely")
         if best[0] == len(groups):
             return open_
-        answer, holders = groups[best[0]]
-        return dataclasses.replace(open_, clear=True, side=holders[0] if len(holders) == 1 else None, answer=answer)
+        chosen = groups[best[0]]
+        return dataclasses.replace(open_, clear=True, side=_sole(chosen), answer=chosen.answer)
 
 
 class Held(NamedTuple):
@@ -167,6 +171,11 @@ class Held(NamedTuple):
 
     answer: str
     speakers: tuple[str, ...]
+
+
+def _sole(held: Held) -> str | None:
+    """Whoever holds an answer alone."""
+    return held.speakers[0] if len(held.speakers) == 1 else None
 
 
 def last_answers(debate: OpenDebate) -> list[Held]:

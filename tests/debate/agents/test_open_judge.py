@@ -148,3 +148,11 @@ async def test_equal_answers_are_one_choice_of_no_side() -> None:
 def test_the_last_answer_of_each_counts() -> None:
     held = debate(("a", "18 km/h"), ("b", "24 km/h"), ("a", None), ("b", "20 km/h"))
     assert [(one.answer, one.speakers) for one in last_answers(held)] == [("18 km/h", ("a",)), ("20 km/h", ("b",))]
+
+
+async def test_one_answer_is_not_chosen_among_others() -> None:
+    held = debate(("a", "18 km/h"), ("b", "5 m/s"))
+    extracted = await by_letter(held, "extractive", {})
+    assert (extracted.answer, extracted.side, extracted.calls) == ("18 km/h", None, 0)
+    clear = await by_letter(held, "discriminative", {"18 km/h": 0.7, "not clear": 0.3})
+    assert (clear.clear, clear.calls, clear.reason) == (True, 1, "a and b: 0.700; not clear yet: 0.300")
