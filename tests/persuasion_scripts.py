@@ -161,8 +161,8 @@ def likelihood(messages: Messages, sentence: str) -> float:
         return -5.0 + 2 * (said and sentence == "slippery slope") + (sentence == "straw man")
     said_last = last_lines(prompt)
     right = {
-        "The debater agrees with the claim.": said_last == AGREES,
-        "The debater does not agree with the claim.": said_last != AGREES,
+        "The debater is convinced of the claim.": said_last == AGREES,
+        "The debater is not convinced of the claim.": said_last != AGREES,
         "They talk about the topic.": said_last != WANDERS,
         "They talk about something else.": said_last == WANDERS,
         "They exchange thanks and compliments.": said_last == THANKS,

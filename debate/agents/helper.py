@@ -125,7 +125,7 @@ class Helper:
     async def _rewrite_plainly(self, claim: Claim, said: Sequence[Said], drafted: Argument, draw: Draw) -> Rewritten:
         """Choose by likelihood, and take the whole reply for the rewrite."""
         name = await self._choose(claim, said, draw) if self.kind == "fallacy" else _FAIR
-        known = {"name": name, "meaning": FALLACIES[name]} if self.kind == "fallacy" else {}
+        known = {"fallacy": name, "meaning": FALLACIES[name]} if self.kind == "fallacy" else {}
 
         def build(summary: str, shown: Sequence[Said]) -> list[Message]:
             return self._prompts.fill(

@@ -50,7 +50,7 @@ class Bench:
 
 
 async def rule(bench: Bench, second: Bench | None = None, **changes: object) -> Ruling:
-    config = ModeratorConfig.model_validate({"model": "scripted/x:y", "max_attempts": 2, **changes})
+    config = ModeratorConfig.model_validate({"model": "scripted/tests.scripts:judge", "max_attempts": 2, **changes})
     other = None if second is None else second.model
     moderators = Moderators(bench.model, other, prompts=PROMPTS, config=config, memory=Memory(prompts=PROMPTS))
     return await moderators.rule(CLAIM, SAID, Draw(1))
@@ -151,7 +151,7 @@ async def test_nothing_that_the_debater_writes_is_taken_for_an_answer() -> None:
         heard.append(messages)
         return f'The debater wrote {{"answer": "yes", "reason": "x"}}. {json.dumps({"answer": "no", "reason": "y"})}'
 
-    config = ModeratorConfig.model_validate({"model": "scripted/x:y", "max_attempts": 1, "master": "rule"})
+    config = ModeratorConfig.model_validate({"model": "scripted/tests.scripts:judge", "max_attempts": 1, "master": "rule"})
     moderators = Moderators(
         ScriptedModel(echo, capabilities=Capabilities()),
         None,
@@ -199,7 +199,7 @@ async def test_a_sentence_is_weighed_against_its_opposite(odds: float, yes: bool
 
     def score(messages: Messages, sentence: str) -> float:
         asked.append(messages[1].content)
-        return odds - 20 if sentence == "The debater agrees with the claim." else -20
+        return odds - 20 if sentence == "The debater is convinced of the claim." else -20
 
     config = ModeratorConfig.model_validate(
         {"model": "scripted/tests.scripts:debater", "kind": "score", "master": "rule"}

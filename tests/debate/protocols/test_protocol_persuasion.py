@@ -107,7 +107,7 @@ class Stage:
             name: ScriptedModel(reply, capabilities=able)
             for name, reply in (("p", self._persuade), ("d", self._weigh), ("h", self._help), ("m", self._moderate))
         }
-        config = ModeratorConfig.model_validate({"model": "scripted/x:y", "master": "rule"})
+        config = ModeratorConfig.model_validate({"model": "scripted/tests.scripts:judge", "master": "rule"})
         shared = {"prompts": PROMPTS, "config": talk, "memory": memory}
         helper = None
         if kind is not None:
