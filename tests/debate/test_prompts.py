@@ -108,8 +108,10 @@ def test_shipped_templates(path: Path) -> None:
     text = "\n".join(message.content for message in messages)
     assert "{{" not in text
     assert all(f"<{name}>" in text for name in names)
-    # One section alone is a part of another template's message: a judge's setting, a debater's task.
-    assert len(messages) == 1 or messages[-1].role == "user"
+    # One section alone is a part of another template's message: a judge's setting, a debater's task. A question and two
+    # replies are what a moderator weighs by likelihood.
+    roles = [message.role for message in messages]
+    assert len(messages) == 1 or roles[-1] == "user" or roles == ["user", "assistant", "assistant"]
     assert not {name for name in names if "gold" in name}
     if path.stem.startswith("judge"):
         assert "story" not in names  # what a judge may read is decided by its view alone, see show_story
@@ -159,8 +161,9 @@ def test_nothing_that_varies_stands_before_a_story(template: str) -> None:
     text = (SHIPPED / f"{template}.txt").read_text(encoding="utf-8")
     before = re.split(r"\{\{(?:story|story_if_read|sentences)\}\}", text)
     if len(before) > 1:
-        # A judge's setting says whether it reads the story, and is the same for all that do so alike.
-        assert set(re.findall(r"\{\{(\w+)\}\}", before[0])) <= {"setting"}
+        # A judge's setting says whether it reads the story, and is the same for all that do so alike; a speaker's
+        # character is the same in all that it is asked.
+        assert set(re.findall(r"\{\{(\w+)\}\}", before[0])) <= {"setting", "character"}
 
 
 def spoken(view: View) -> list[list[Message]]:
