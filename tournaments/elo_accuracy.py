@@ -71,6 +71,7 @@ class Slope:
         intercept: Log-odds of being right where persuasiveness is 0.
         scatter: Standard deviation of the players about the line beyond their errors, in log-odds.
         players: How many the line goes through.
+        stories: How many the coordinate rests on that rests on fewer of them.
         why: Why there is no line; empty where there is one.
     """
 
@@ -80,6 +81,7 @@ class Slope:
     intercept: float = math.nan
     scatter: float = math.nan
     players: int = 0
+    stories: int = 0
     why: str = ""
 
 
@@ -274,8 +276,11 @@ def fit_slope(
     Returns:
         The line, or why there is none.
     """
+    stories = min(x.stories, y.stories)
     if len(names) < FEWEST:
-        return Slope(None, players=len(names), why=f"{len(names)} comparable players; a slope needs {FEWEST}")
+        return Slope(
+            None, players=len(names), stories=stories, why=f"{len(names)} comparable players; a slope needs {FEWEST}"
+        )
     draw, players = np.random.default_rng(seed), len(names)
     values, moved, errors = [], [], []
     for one, scale in ((x, unit), (y, 1.0)):
@@ -287,7 +292,7 @@ def fit_slope(
         moved.append(drawn - drawn.mean(axis=1, keepdims=True))
         errors.append(np.maximum(moved[-1].std(axis=0) * math.sqrt(players / (players - 1)), _SMALLEST))
     if float(np.ptp(values[0])) < _SMALLEST:
-        return Slope(None, players=players, why="all players are equally persuasive")
+        return Slope(None, players=players, stories=stories, why="all players are equally persuasive")
     line = york(values[0][0], values[1][0], errors[0], errors[1], scatter=True)
 
     def slopes(both: Sequence[Floats], more: float, times: Floats) -> Floats:
@@ -302,7 +307,7 @@ def fit_slope(
     alone = slopes([draw.permuted(value, axis=0) for value in moved], twice, once)
     variance = _sd(by_player) ** 2 + max(0.0, _sd(together) ** 2 - _sd(alone) ** 2)
     half = t_quantile(0.975, players - 2) * math.sqrt(variance)
-    return Slope(line.slope, line.slope - half, line.slope + half, line.intercept, line.scatter, players)
+    return Slope(line.slope, line.slope - half, line.slope + half, line.intercept, line.scatter, players, stories)
 
 
 def _sd(values: Floats) -> float:

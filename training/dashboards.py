@@ -105,12 +105,12 @@ def build(config: DashboardConfig, sections: Sequence[Section]) -> ws.Workspace:
     """
     try:
         import wandb_workspaces.expr as filters
-        import wandb_workspaces.reports.v2 as wr
+        import wandb_workspaces.reports.v2.interface as wr
         import wandb_workspaces.workspaces as ws
     except ImportError as error:
         raise ConfigError(f"a workspace needs another library ({error}); pip install wandb-workspaces") from error
 
-    def panel(one: Panel) -> ws.PanelTypes:
+    def panel(one: Panel) -> wr.PanelTypes:
         if one.kind == "media":
             return wr.MediaBrowser(title=one.title, media_keys=[one.title])
         if one.kind == "table":
@@ -119,7 +119,7 @@ def build(config: DashboardConfig, sections: Sequence[Section]) -> ws.Workspace:
             return wr.ScatterPlot(title=one.title, x=wr.SummaryMetric(one.x), y=wr.SummaryMetric(one.y[0]))
         return wr.LinePlot(title=one.title, x=one.x, y=list(one.y))
 
-    shown = [] if config.group is None else [filters.Metric("Group") == config.group]
+    shown = "" if config.group is None else filters.And(filters.Metric("Group") == config.group)
     return ws.Workspace(
         entity=config.entity,
         project=config.project,
@@ -148,7 +148,7 @@ def run_dashboards(config: DashboardConfig, invocation: Invocation) -> int:
     check(TrackingConfig(mode="online", project=config.project, entity=config.entity))
     workspace = build(config, sections)
     try:
-        workspace.save()
+        workspace.save()  # type: ignore[no-untyped-call]  # theirs
     except Exception as error:  # the library raises whatever the server answers
         where = f"{config.entity}/{config.project}"
         why = " ".join(str(error).split())[:300]

@@ -213,7 +213,12 @@ def slope_values(relation: Relation) -> Values:
     slope = relation.slope
     if slope.value is None:
         return {"value": None, "players": slope.players, "why": slope.why}
-    return {"value": [slope.value, slope.low, slope.high], "scatter": slope.scatter, "players": slope.players}
+    return {
+        "value": [slope.value, slope.low, slope.high],
+        "scatter": slope.scatter,
+        "players": slope.players,
+        "stories": slope.stories,
+    }
 
 
 @dataclass(frozen=True, slots=True)

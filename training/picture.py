@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from debate.metrics.accuracy import accuracy
 from debate.metrics.concessions import Concession, concession_rates, without_concessions
+from debate.metrics.intervals import FEW_CLUSTERS
 from debate.metrics.speeches import figures_by_player
 from debate.record import Recorded
 from debate.report import Column, Figure, Table
 from debate.report import Interval as Span
-from debate.report.table import Cell
+from debate.report.table import Cell, Kind
 from tournaments.elo_accuracy import UNIT, Relation
 from training.loop_config import FIRST, HELD_OUT
 from training.loop_results import BOTH, NEW, RIGHT, WRONG, JudgeTest, Measured
@@ -173,6 +174,9 @@ def slopes_table(tests: Sequence[JudgeTest]) -> Table:
         "Each judge has its own scale of persuasiveness. Above 0: judges are more often right about debates of more "
         "persuasive players. Intervals are 95 %, over stories and players; scatter is that of players about the line."
     )
+    few = min((relation.slope.stories for one in tests for relation in one.relations.values()), default=0)
+    if few < FEW_CLUSTERS:
+        note += f" Too few clusters: with only {few} stories the intervals are not to be trusted."
     return Table(SLOPES, columns, rows, note=note)
 
 
@@ -259,7 +263,7 @@ def players_table(title: str, one: JudgeTest) -> Table:
             ]
         )
     axis = one.relations[BOTH].axis
-    kind = "share" if axis == "win rate" else "rating"
+    kind: Kind = "share" if axis == "win rate" else "rating"
     columns = (
         Column("player"),
         Column(axis, kind=kind),

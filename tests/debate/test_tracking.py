@@ -26,7 +26,7 @@ from debate.tracking import (
 )
 from debate.transcript import Transcript, Turn
 from debate.verdict import Verdict
-from tests.offline import environment, read_offline
+from tests.offline import environment, read_offline, records
 
 ROOT = Path(__file__).resolve().parents[2]
 STORY = "The lamp was lit at nine. Nobody came to the door. The tins stood in a row."
@@ -312,3 +312,83 @@ def test_online_needs_a_whole_key_from_environment_or_login_and_asks_for_none(tm
     assert half.startswith("wandb.mode: online needs a valid API key: ")
     assert "not-a-whole-key" not in half
     assert whole == ["fine", "fine"]
+
+
+SERIES = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {here!r})
+from test_tracking import *
+from debate.report.figure import dots, Dot
+from debate.tracking import Folder, Series, log_run, or_offline
+folder = Path({folder!r})
+(folder / "judge" / "adapter").mkdir(parents=True, exist_ok=True)
+(folder / "judge" / "adapter" / "weights.bin").write_bytes(b"weights")
+config = or_offline(parse(TrackingConfig, {config!r}, where="wandb"), "training.loop")
+lines = [{{"step": step, "loss": 1 / step, "eval_loss": None}} for step in {steps!r}]
+log_run(config, run_folder=folder, command="training.loop", settings={{}}, tables=[LADDER], metrics=METRICS,
+        recorded=[], seed=1, series=[Series("judge", "step", lines)], figures=[dots("Elo", [Dot("a", 1.0, 0.0, 2.0)])],
+        folders=[Folder("judge-1", "adapter", folder / "judge" / "adapter"), Folder("none", "dataset", folder / "no")])
+"""
+
+
+def follow(folder: Path, env: Mapping[str, str], steps: list[int], mode: str) -> subprocess.CompletedProcess[str]:
+    folder.mkdir(exist_ok=True)
+    code = SERIES.format(here=str(Path(__file__).parent), config={"mode": mode}, folder=str(folder), steps=steps)
+    return python(code, env)
+
+
+def history(folder: Path) -> list[dict[str, object]]:
+    """The lines that an offline run logged."""
+    (log,) = folder.glob("run-*.wandb")
+    found = []
+    for record in records(log):
+        if record.WhichOneof("record_type") == "history":
+            items = record.history.item
+            found.append({item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items})
+    return found
+
+
+def test_series_have_steps_of_their_own_so_that_a_lower_step_after_a_resume_is_kept(tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    for steps in ([1, 2, 3], [2, 3, 4]):  # a training that was gone on with tells of a step again
+        done = follow(tmp_path / "run", env, steps, "offline")
+        assert done.returncode == 0, done.stderr
+    runs = sorted((tmp_path / "run" / "wandb").glob("offline-run-*"))
+    assert len({read_offline(run).run_id for run in runs}) == 1
+    for run, steps in zip(runs, ([1, 2, 3], [2, 3, 4]), strict=True):
+        lines = [line for line in history(run) if "judge/step" in line]
+        assert [line["judge/step"] for line in lines] == steps
+        assert [line["judge/loss"] for line in lines] == pytest.approx([1 / step for step in steps])
+    (log,) = runs[0].glob("run-*.wandb")
+    metrics = [record.metric for record in records(log) if record.WhichOneof("record_type") == "metric"]
+    along = {metric.glob_name or metric.name: metric.step_metric for metric in metrics}
+    assert along["judge/*"] == "judge/step"
+
+
+def test_figures_are_kept_and_folders_are_artifacts(tmp_path: Path) -> None:
+    done = follow(tmp_path / "run", environment(tmp_path), [1], "offline")
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
+    kept = read_offline(run)
+    drawn = json.loads((run / "files" / kept.summary["Elo"]["path"]).read_text(encoding="utf-8"))
+    assert drawn["data"][0]["x"] == [1.0]
+    assert drawn["data"][0]["marker"]["color"].startswith("#")  # a colour, not its name in the style sheet
+    (log,) = run.glob("run-*.wandb")
+    artifacts = [
+        record.request.log_artifact.artifact for record in records(log) if record.request.HasField("log_artifact")
+    ]
+    artifacts += [record.artifact for record in records(log) if record.WhichOneof("record_type") == "artifact"]
+    named = {artifact.name: artifact.type for artifact in artifacts}
+    assert named["judge-1"] == "adapter"
+    assert "none" not in named
+
+
+def test_without_a_key_one_line_says_how_to_log_in_and_the_run_goes_on_offline(tmp_path: Path) -> None:
+    done = follow(tmp_path / "run", environment(tmp_path), [1], "online")
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "WANDB_API_KEY" in line
+    assert "wandb login" in line
+    assert line.endswith("going on offline")
+    assert list((tmp_path / "run" / "wandb").glob("offline-run-*"))
