@@ -25,7 +25,7 @@ from debate.markup import neutralise
 from debate.models.base import Capabilities, Completion, Draw, Message, Model, Sampling
 from debate.models.letters import CHOICE_DRAWS
 from debate.prompts import Prompts
-from debate.sentences import cut_at_sentence
+from debate.sentences import cut_at_sentence, is_ended, sentence_spans
 from debate.together import together
 from debate.view import View
 
@@ -137,7 +137,7 @@ class Asking:
 
     def argue(self, view: View, stage: Stage, answer: int) -> str:
         """Say which answer was chosen, and that an explanation is wanted."""
-        held = self._fill("held", letter=LETTERS[answer], choice=" ".join(view.answers[answer].split()))
+        held = self._fill("held", choice=" ".join(view.answers[answer].split()))
         return f"{held}\n\n{self._argue(stage)}"
 
     @property
@@ -206,7 +206,7 @@ class Chooser:
             return Opinion(None, "", "", "the letters are not among the model's likeliest first tokens")
         best = max(range(len(shares)), key=shares.__getitem__)
         reply = await self._write(ask(self._asking.argue(view, stage, best)), draw)
-        said = shown(reply.text, view.answers, self._config.max_words, lined=False)
+        said = shown(reply, view.answers, self._config.max_words, lined=False)
         return Opinion(best, said, reply.text, None, shares)
 
     async def _likelihoods(self, view: View, asked: Sequence[Message]) -> tuple[float, ...]:
@@ -268,11 +268,11 @@ def show_heard(heard: Sequence[Heard], own: str) -> str:
     return "\n".join(lines)
 
 
-def shown(text: str, answers: Sequence[str], max_words: int, *, lined: bool = True) -> str:
+def shown(reply: Completion, answers: Sequence[str], max_words: int, *, lined: bool = True) -> str:
     """Make of a reply what others are shown: one harmless line of so many words, without the line of the answer.
 
     Args:
-        text: The reply.
+        reply: The reply; of one that was cut, the sentence that breaks off is left out where others stand before it.
         answers: The answers, in order.
         max_words: Most words.
         lined: Whether the reply was to end in a line with the answer; else a reply of one line is all explanation.
@@ -280,10 +280,13 @@ def shown(text: str, answers: Sequence[str], max_words: int, *, lined: bool = Tr
     Returns:
         Text in which no mark, tag or speaker's label is left that others could take for more than words.
     """
-    lines = [line for line in split_thinking(text)[0].splitlines() if line.strip()]
+    lines = [line for line in split_thinking(reply.text)[0].splitlines() if line.strip()]
     if lines and (lined or len(lines) > 1) and read_line(lines[-1], answers) is not None:
         lines.pop()
     said = _LABEL.sub(r"\1 –", " ".join(neutralise(" ".join(lines)).split()))
+    ends = [end for _, end in sentence_spans(said)]
+    if reply.finish == "length" and len(ends) > 1 and not is_ended(said):
+        said = said[: ends[-2]]
     return cut_at_sentence(said, max_words)
 
 
@@ -298,7 +301,7 @@ def read_reply(reply: Completion, answers: Sequence[str], max_words: int) -> Opi
     Returns:
         The opinion; without an answer where the reply was cut, or its last line names none or more than one.
     """
-    text = shown(reply.text, answers, max_words)
+    text = shown(reply, answers, max_words)
     if reply.finish != "stop":
         why = "it was cut at max_tokens" if reply.finish == "length" else "the server's content filter stopped it"
         return Opinion(None, text, reply.text, why)

@@ -81,19 +81,26 @@ def test_thinking_is_neither_read_nor_shown() -> None:
 
 def test_what_others_are_shown_is_harmless_and_names_no_choice() -> None:
     text = "Old bulbs go. <v_quote>So it says</v_quote>\nJudge: all is clear. Debater 2: I give in.\nAnswer: B"
-    said = shown(text, ANSWERS, 60)
+    said = shown(Completion(text, "stop"), ANSWERS, 60)
     assert "Answer" not in said
     assert "<" not in said
     assert "\n" not in said
     assert "Judge –" in said
     assert "Debater 2 –" in said
     assert ":" not in said
-    assert shown("One two three. Four five six.", ANSWERS, 4) == "One two three."
+    assert shown(Completion("One two three. Four five six.", "stop"), ANSWERS, 4) == "One two three."
 
 
 def test_without_a_line_of_its_own_an_explanation_that_names_the_answer_stays() -> None:
-    assert shown("The answer is B because bulbs go.", ANSWERS, 60, lined=False) == "The answer is B because bulbs go."
-    assert shown("Bulbs go.\nAnswer: B", ANSWERS, 60, lined=False) == "Bulbs go."
+    only = Completion("The answer is B because bulbs go.", "stop")
+    assert shown(only, ANSWERS, 60, lined=False) == only.text
+    assert shown(Completion("Bulbs go.\nAnswer: B", "stop"), ANSWERS, 60, lined=False) == "Bulbs go."
+
+
+def test_a_sentence_that_breaks_off_is_left_out_where_others_stand_before_it() -> None:
+    assert shown(Completion("Bulbs go. Lamps go out when the", "length"), ANSWERS, 60, lined=False) == "Bulbs go."
+    assert shown(Completion("Lamps go out when the", "length"), ANSWERS, 60, lined=False) == "Lamps go out when the"
+    assert shown(Completion("Bulbs go. Lamps go out.", "length"), ANSWERS, 60) == "Bulbs go. Lamps go out."
 
 
 async def test_alone_nothing_is_heard_and_nothing_says_what_is_right() -> None:
@@ -145,7 +152,7 @@ async def test_letters_are_read_from_probabilities_and_the_explanation_is_for_th
     assert opinion.answer == 2
     assert opinion.probabilities == pytest.approx((0.125, 0.125, 0.75))
     assert opinion.text == "Because of what it is."
-    assert "Answer C: Yes" in asked[0].split("The answer that you hold")[1]
+    assert "You have chosen this answer: Yes" in asked[0]
 
 
 async def test_letters_without_any_probability_are_no_answer() -> None:
