@@ -48,7 +48,7 @@ def self_play_field(config: SelfPlayFieldConfig, questions: Sequence[Question]) 
     each = len(questions) * len(build_protocol(config.protocol).seatings(questions[0]))
     return Field(
         config,
-        (),
+        questions,
         questions,
         debates=0,
         self_play_debates=len(config.players) * each,

@@ -54,7 +54,8 @@ def test_they_are_the_self_play_of_a_tournament(tmp_path: Path) -> None:
 
 
 def test_plan_and_refusals(tmp_path: Path) -> None:
-    plan = hold(tmp_path, "--dry-run")
+    evidence = {"name": "evidence", "kind": "evidence_first", "model": f"{SCRIPTS}:debater"}
+    plan = hold(tmp_path, "--dry-run", players=[*config()["players"][1:], evidence])
     assert plan.code == 0, plan.err
     assert plan.out.startswith("Plan: 0 debates and 6 in self-play and 3 questions without a debate")
     assert not (tmp_path / "run").exists()
