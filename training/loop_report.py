@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -69,13 +70,13 @@ class Reporter:
             points.append(points_table(points_name(FIRST), {BOTH: found.relation}))
         self._write([Section("Iterations", (table, *figures))], "Validation stories only; the test is still to come.")
         number = found.iteration.number
-        own = found.iteration.held[-1]
-        recorded = [item for items in found.newest.values() for item in items]
+        fresh = {item.debate.id for item in debates_of(self._root, [found.iteration.held[-1]])}
+        judged = [item for item in debates_of(self._root, found.iteration.validated) if item.debate.id in fresh]
         self._track(
             f"iteration-{number}",
             tables=[table, *points],
             metrics=lines[-1],
-            recorded=_together(recorded, debates_of(self._root, [own])),
+            recorded=judged,
             series=self._series(found),
             figures=figures,
             folders=self._folders(found),
@@ -103,8 +104,8 @@ class Reporter:
         self._write([section for section in sections if section is not None], "")
         lines = [one.values() for one in self._measured]
         metrics = {"iterations": lines, TEST: values_of(tests)}
-        text = json.dumps(metrics, indent=2, ensure_ascii=False, default=str)
-        write_whole(self._root / "metrics.json", text + "\n")
+        text = json.dumps(finite(metrics), indent=2, ensure_ascii=False, allow_nan=False)
+        write_whole(self._root / "metrics.json", f"{text}\n")
         for table in (shown, *pairs, *players, *left, iterations, cost):
             print_table(table)
         sys.stdout.write(f"{checked}\n")
@@ -189,12 +190,13 @@ def _compare(first: JudgeTest, other: JudgeTest) -> Table:
     return before_after(before, after, title=f"{first.judge} (before) and {other.judge} (after)")
 
 
-def _together(newest: Sequence[Recorded], own: Sequence[Recorded]) -> list[Recorded]:
-    """The debates of an iteration with the verdicts of all judges that have read them."""
-    verdicts = {item.debate.id: item.verdicts for item in own}
-    for item in newest:
-        verdicts[item.debate.id] = tuple(dict.fromkeys((*verdicts.get(item.debate.id, ()), *item.verdicts)))
-    return [Recorded(item.debate, verdicts[item.debate.id]) for item in own]
+def finite(tree: object) -> object:
+    """Put None in the place of numbers that are not finite, such as the end of an interval that has none."""
+    if isinstance(tree, Mapping):
+        return {key: finite(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [finite(value) for value in tree]
+    return None if isinstance(tree, float) and not math.isfinite(tree) else tree
 
 
 def cost_table(stages: Stages) -> Table:

@@ -250,8 +250,9 @@ class Recipes:
         )
 
         def estimate() -> Estimate:
-            debates = sum(map(_debates_of, data)) + sum(stage.estimate().debates for stage in held)
-            rows = debates * self.config.protocol.speakers * self.config.protocol.rounds
+            rows = self.config.protocol.speakers * sum(map(_debates_of, data)) + sum(
+                _turns(stage, method) for stage in held
+            )
             return Estimate(rows=rows, steps=config.steps(rows))
 
         return Stage(name, finetune_debater.COMMAND, config, estimate=estimate, launch=True)
@@ -295,6 +296,21 @@ def _judging(config: Config, judge: JudgeConfig, debates: int) -> Calls:
     field = Field(judged, questions, (), debates=debates, self_play_debates=0, speeches=0, sides=0)
     prompts = Prompts(Path(config.prompts) if config.prompts else None)
     return judging_all(field, Reader(judge.model, questions, prompts))
+
+
+def _turns(held: Stage, method: Method) -> int:
+    """Different speeches of a stage that a method may learn from, at most: openings are the same in every debate."""
+    config = held.config
+    if not isinstance(config, (SwissConfig, ConsultancyConfig)):
+        return 0
+    learned = [
+        player
+        for player in config.players
+        if method == "sft" or any(one.kind == "best_of_n" for one in player.optimizer)
+    ]
+    sides = 2 * len(questions_of(config, config.seed))
+    later = 2 * held.estimate().debates // len(config.players) * (config.protocol.rounds - 1)
+    return len(learned) * (sides + later)
 
 
 def _debates_of(entry: DataConfig) -> int:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ def test_it_is_built_with_the_library(tmp_path: Path) -> None:
     config = DashboardConfig(entity="team", project="p", group="loop-1")
     workspace = build(config, layout())
     assert [section.name for section in workspace.sections] == [section.name for section in layout()]
-    first = workspace.sections[0].panels
+    first: list[Any] = list(workspace.sections[0].panels)
     assert type(first[0]).__name__ == "MediaBrowser"
     assert first[0].media_keys == [f"{TITLE} (first)"]
     assert (first[1].x.name, first[1].y.name) == ("rated/elo", "rated/accuracy")

@@ -65,7 +65,7 @@ def test_it_leaves_figures_adapters_and_a_report(looped: Looped) -> None:
         "Elo against accuracy",
         "Trained and frozen judge",
         "Concessions",
-        "was trained on any of the 3",
+        "was trained on any of the 5 test stories",
     ):
         assert words in report
     assert (looped.folder / "assets" / "plotly.min.js").is_file()

@@ -171,9 +171,9 @@ def test_a_stage_gets_what_the_others_have_left_of_the_budget(tmp_path: Path) ->
 
 def test_a_launcher_starts_trainings_in_processes_of_their_own(tmp_path: Path) -> None:
     """The words of the launcher, then the command's script, its configuration and its folder."""
-    from training.finetune_judge import COMMAND
+    from training.finetune_judge import COMMAND, JudgeTrainingConfig
 
-    config = COMMAND.config.model_validate({"data": [{"debates": "dossiers:9"}]})
+    config = JudgeTrainingConfig.model_validate({"data": [{"debates": "dossiers:9"}]})
     shown = tmp_path / "shown"
     launcher = ("sh", "-c", f'printf "%s\\n" "$@" > {shown}', "x")
     stages = Stages(tmp_path / "run", launcher=launcher)
