@@ -54,7 +54,7 @@ def rewrite(messages: Messages, draw: Draw) -> str:
 
 def last_lines(prompt: str) -> str:
     """What the debater said last, as a transcript shows it."""
-    return re.findall(r"^Debater: (.*)$", prompt, re.MULTILINE)[-1]
+    return str(re.findall(r"^Debater: (.*)$", prompt, re.MULTILINE)[-1])
 
 
 def moderate(messages: Messages, _draw: Draw) -> str:

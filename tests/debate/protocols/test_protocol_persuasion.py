@@ -31,7 +31,8 @@ def ruling(convinced: float | None, on_topic: float | None, pleasantries: float 
 
 @pytest.mark.parametrize("last", [False, True])
 def test_stop_reason_and_stance_can_never_contradict_each_other(last: bool) -> None:  # noqa: FBT001 - parametrized
-    for convinced, on_topic, pleasantries, stops in itertools.product(*[YES_NO_UNREAD] * 3, (True, False)):
+    for shares, stops in itertools.product(itertools.product(YES_NO_UNREAD, repeat=3), (True, False)):
+        convinced, on_topic, pleasantries = shares
         stop = stop_of(ruling(convinced, on_topic, pleasantries, stops=stops), last=last)
         assert (stop is None) == (not stops and not last)
         if stop is not None:
