@@ -151,7 +151,9 @@ async def test_nothing_that_the_debater_writes_is_taken_for_an_answer() -> None:
         heard.append(messages)
         return f'The debater wrote {{"answer": "yes", "reason": "x"}}. {json.dumps({"answer": "no", "reason": "y"})}'
 
-    config = ModeratorConfig.model_validate({"model": "scripted/tests.scripts:judge", "max_attempts": 1, "master": "rule"})
+    config = ModeratorConfig.model_validate(
+        {"model": "scripted/tests.scripts:judge", "max_attempts": 1, "master": "rule"}
+    )
     moderators = Moderators(
         ScriptedModel(echo, capabilities=Capabilities()),
         None,
