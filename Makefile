@@ -9,7 +9,7 @@ INSTALLED := .venv/.installed
 TRAINED := runs/adapters
 FAST := not model and not faults and not e2e
 
-.PHONY: swiss test check slow lint install model adapters clean
+.PHONY: swiss test check slow lint install model adapters loop clean
 
 swiss: install model
 	$(BIN)/python -m tournaments.swiss --config configs/swiss/smoke.yaml
@@ -38,6 +38,10 @@ adapters: install model
 	$(call trained,debater,training.finetune_debater --config configs/finetune_debater/made.yaml)
 	for name in judge debater; do \
 		mkdir -p data/adapters/$$name && install -m 644 $(TRAINED)/$$name/adapter/* data/adapters/$$name; done
+
+# Two iterations of the closed loop, all of it real: shows that it works, and claims nothing.
+loop: install model
+	$(BIN)/python -m training.loop --config configs/loop/smoke.yaml
 
 # A command whose run is kept in a folder, or what is left of it.
 trained = if [ -d $(TRAINED)/$(1) ]; then $(BIN)/python -m $(firstword $(2)) --resume $(TRAINED)/$(1); \
