@@ -147,7 +147,7 @@ class Loop:
                 recipes.train_debater(name, "sft", seed=self.config.seed, start=None, data=self.config.debater.first)
             )
             self._debater = recipes.adapter(name)
-            self.population.append(settled(recipes.newcomer(name, name), self.first))
+            self.population.append(settled(recipes.newcomer(name, self._debater), self.first))
         self.everyone = list(self.population)
 
     def iterate(self, number: int) -> Iteration:
@@ -162,10 +162,8 @@ class Loop:
         population = tuple(self.population)
         tournament = self._hold(number, population)
         trained = self._teach_debater(number, tournament)
-        lesson = trained.get("debater")
         debates = self._teach_judge(number, population, trained)
-        newcomer = self.recipes.newcomer(self.config.named(number), lesson)
-        newcomer = settled(newcomer, self.judge)
+        newcomer = settled(self.recipes.newcomer(self.config.named(number), self._debater), self.judge)
         self._validate(number, newcomer)
         left = self._renew(newcomer)
         return Iteration(

@@ -75,12 +75,10 @@ class Recipes:
         """A judge that the loop begins with, by the name that its verdicts are filed under."""
         return self.judge(name) if start.judge is None else start.judge.model_copy(update={"name": name})
 
-    def newcomer(self, name: str, lesson: str | None) -> PlayerConfig:
-        """The player of a new debater; ``lesson`` names the training that made its adapter."""
+    def newcomer(self, name: str, adapter: str | None) -> PlayerConfig:
+        """The player of a new debater, with an adapter or without."""
         player = self.config.newcomer
-        model = player.model
-        if lesson is not None and model is not None:
-            model = model.model_copy(update={"adapter": self.adapter(lesson)})
+        model = None if player.model is None else player.model.model_copy(update={"adapter": adapter})
         return player.model_copy(update={"name": name, "model": model})
 
     def folder(self, stage: str) -> str:

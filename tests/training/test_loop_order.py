@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from debate.agents.judge import JudgeConfig
 from debate.config import parse
 from debate.errors import ConfigError, SourceError
 from tests.loops import loop
+from tests.runs import ROOT
 from training.loop import Iteration, Loop
 from training.loop_config import LoopConfig, weakest
 from training.loop_plan import Planned
@@ -115,12 +118,15 @@ def test_the_weakest_leaves_and_anchors_stay() -> None:
 
 def test_best_of_n_chooses_by_the_judge_of_its_player_s_iteration() -> None:
     best = {"name": "debater", "model": loop(BASE)["base"], "optimizer": {"kind": "best_of_n", "n": 2}}
-    config = configured(newcomer=best, debater={"methods": []})
+    config = configured(newcomer=best, debater={"methods": [], "start": "shipped:debater"})
     names, _, planned = followed(config)
     assert not [name for name in names if name.startswith("debater")]
     players = {player.name: player for player in config_of(planned, "test/tournament").players}
     likes = {name: players[name].optimizer[0].preference for name in ("best", "debater-1", "debater-2")}
     assert [None if like is None else like.name for like in likes.values()] == ["first", "judge-1", "judge-2"]
+    model = players["debater-2"].model
+    assert model is not None
+    assert model.adapter == "shipped:debater"
 
 
 @pytest.mark.parametrize(
@@ -196,3 +202,11 @@ def test_the_smallest_difference_is_that_of_the_paired_test() -> None:
     # Players that are alike on every story are as good as one.
     assert smallest_difference(150, 7, alike=1.0) == pytest.approx(smallest_difference(150, 1))
     assert smallest_difference(150, 7, alike=0.0) == pytest.approx(smallest_difference(1050, 1))
+
+
+@pytest.mark.parametrize("command", ["loop", "dashboards"])
+def test_a_command_imports_no_heavy_library_before_it_needs_it(command: str) -> None:
+    heavy = {"torch", "transformers", "trl", "datasets", "wandb", "wandb_workspaces", "plotly", "scipy"}
+    look = f"import sys, training.{command}; print(*{heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert not done.stdout.split()
