@@ -1,4 +1,4 @@
-"""A closed loop that is killed in stages of every kind goes on with ``--resume`` and ends as one that was never stopped."""
+"""A closed loop that is killed in stages of every kind goes on by ``--resume`` and ends as one never stopped."""
 
 from __future__ import annotations
 
