@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from debate.models.base import Capabilities, Draw, Messages
 from debate.models.scripted import ScriptedModel
-from tests.scripts import noise
+from tests.scripts import Slow, noise
 
 NAME = "scripted/tests.persuasion_scripts"
 AGREES = "I agree with the claim now."
@@ -199,3 +199,29 @@ def validator() -> ScriptedModel:
         return json.dumps({"fallacy": "Strawman" if number % 2 else "false dichotomy"})
 
     return ScriptedModel(name, name=f"{NAME}:validator", capabilities=Capabilities())
+
+
+def slow(name: str) -> ScriptedModel:
+    """One of the models above with latency, which logs each call that it is asked."""
+    reply = {"slow_persuader": argue, "slow_debater": weigh, "slow_helper": rewrite, "slow_moderator": moderate}[name]
+    return Slow(reply, name=f"{NAME}:{name}", capabilities=Capabilities())
+
+
+def slow_persuader() -> ScriptedModel:
+    """``persuader`` with latency."""
+    return slow("slow_persuader")
+
+
+def slow_debater() -> ScriptedModel:
+    """``debater`` with latency."""
+    return slow("slow_debater")
+
+
+def slow_helper() -> ScriptedModel:
+    """``helper`` with latency."""
+    return slow("slow_helper")
+
+
+def slow_moderator() -> ScriptedModel:
+    """``moderator`` with latency."""
+    return slow("slow_moderator")
