@@ -19,7 +19,7 @@ from debate.card import check_judge_unseen
 from debate.command import Invocation
 from debate.config import differences, digest, parse, read_tree, results_tree
 from debate.errors import ConfigError, StoreError
-from debate.models.limits import Budget
+from debate.models.limits import Budget, Meter
 from debate.prompts import Prompts
 from debate.provenance import provenance, questions_digest
 from debate.question import Question
@@ -44,9 +44,10 @@ def start_loop(config: LoopConfig, invocation: Invocation) -> int:
     prompts.check()
     groups = questions_by_use(config)
     check_start(config, groups)
+    budget = Budget(**config.budget.model_dump())
+    Meter(budget, config.price_table).require_prices({model.label for model in config.models})
     tracked = tracking.or_offline(config.wandb, NAME)
     with open_root(config, invocation, groups, prompts) as root:
-        budget = Budget(**config.budget.model_dump())
         stages = Stages(root, launcher=config.launcher, budget=budget, prices=config.price_table)
         _check_untouched(config, stages, groups)
         begun = time.monotonic()
