@@ -104,9 +104,13 @@ def split_key(key: str) -> list[str]:
     return [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in key.split(" | ")]
 
 
-def verdict_key(debate: str, judge: str, order: tuple[int, ...]) -> str:
-    """The key of a final verdict in a store: the debate's id, the judge, and the answer shown at each letter."""
-    return join_key(debate, judge, "".join(SEATS[answer] for answer in order))
+def verdict_key(debate: str, judge: str, order: tuple[int, ...], round_: int | None = None) -> str:
+    """The key of a verdict in a store: the debate's id, the judge, and the answer shown at each letter.
+
+    One that was given midway has the round after which it was given behind it.
+    """
+    final = join_key(debate, judge, "".join(SEATS[answer] for answer in order))
+    return final if round_ is None else f"{final} | {join_key(f'round {round_}')}"
 
 
 def verdict_keys(debate: Debate, judge: str) -> tuple[str, str]:

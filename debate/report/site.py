@@ -93,7 +93,7 @@ def write_report(report: Report, debates: Iterable[Page], folder: Path) -> Path:
             place.mkdir(parents=True, exist_ok=True)
         _write_assets(assets, figures)
         count, talks = _write_debates(report, debates, pages, assets)
-        overview = _environment().get_template("report.html.j2")
+        overview = environment().get_template("report.html.j2")
         with _whole_file(folder / "report.html") as file:
             policy = _FIGURE_POLICY if figures else _POLICY
             file.writelines(
@@ -128,7 +128,7 @@ def _write_assets(assets: Path, figures: Sequence[Figure]) -> None:
 
 def _write_debates(report: Report, debates: Iterable[Page], pages: Path, assets: Path) -> tuple[int, bool]:
     """Write a page for each; returns how many there are, and whether they are discussions."""
-    debate, talk = (_environment().get_template(f"{name}.html.j2") for name in ("debate", "talk"))
+    debate, talk = (environment().get_template(f"{name}.html.j2") for name in ("debate", "talk"))
     number, talks = 0, False
     with _whole_file(assets / "debates.js") as index:
         index.write("window.dissoiDebates = [\n")
@@ -181,8 +181,9 @@ def _whole_file(path: Path) -> Iterator[TextIO]:
 
 
 @functools.cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The environment of all pages: the templates that ship, every value escaped, a missing one an error."""
+    made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -190,8 +191,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["cell"] = format_cell
-    environment.filters["share"] = functools.partial(format_number, kind="share")
-    environment.filters["log_odds"] = functools.partial(format_number, kind="log_odds")
-    environment.tests["table"] = lambda block: isinstance(block, Table)
-    return environment
+    made.filters["cell"] = format_cell
+    made.filters["share"] = functools.partial(format_number, kind="share")
+    made.filters["log_odds"] = functools.partial(format_number, kind="log_odds")
+    made.tests["table"] = lambda block: isinstance(block, Table)
+    return made
