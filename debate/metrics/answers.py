@@ -2,10 +2,11 @@
 
 An answer is right if it is one of the accepted ones:
 
-- **Numbers.** Every quantity of the answer must be the accepted one, so "18 or 24" is not 18. Notation does not matter
-  (0.8, 4/5, 80 %, four out of five), units of one dimension are converted (0.048 km is 48 m), and a number without a
-  unit is taken in the accepted one's. An accepted form that begins with ``~`` also accepts correct roundings to two
-  digits or more: ``~1/3`` accepts 0.33 and 33 %, but not 0.3. The trap is always read so.
+- **Numbers.** Every quantity of the answer must be the accepted one, so "18 or 24" is not 18, and neither is "not 18"
+  or "more than 18". Notation does not matter (0.8, 4/5, 80 %, four out of five), units of one dimension are converted
+  (0.048 km is 48 m), and a number without a unit, or with one that is not known, is taken in the accepted one's. An
+  accepted form that begins with ``~`` also accepts correct roundings to two digits or more: ``~1/3`` accepts 0.33 and
+  33 %, but not 0.3. The trap is always read so.
 - **Words.** Case, punctuation and articles do not matter. The accepted words may stand within a sentence, unless it
   denies something or names the trap too.
 """
@@ -17,13 +18,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from debate.metrics.quantities import Quantity, plain, quantities
+from debate.metrics.quantities import NO_NUMBER, Quantity, plain, quantities
 
 #: A rounding that changes a number by more than this share of it has too few digits.
 _MOST_ROUNDED = Fraction(1, 50)
 _RELATION = re.compile(r"=|≈|≃|≅|~|\\approx|\\simeq")
-_ASIDE = re.compile(r"\((?!\s*or\b)[^()]*\)")
+_ASIDE = re.compile(r"(?<![\d.])\((?!\s*or\b)[^()]*\)")
 _DENIAL = re.compile(r"\b(?:not|no|never|neither|nor|cannot|without)\b|n['’]t\b")
+#: What makes another thing of the number behind it.
+_TURNED = re.compile(
+    r"(?:(?:\b(?:not|never|nor|neither)|n['’]t) (?:(?:exactly|quite|just|really|equal to|day) )?"
+    r"|(?<!no )(?<!not )\b(?:more|less|fewer|greater|higher|lower|longer|shorter) than "
+    r"|\b(?:over|under|above|below|twice|double|half of) )(?=[-.]?\d)"
+)
 _ARTICLE = re.compile(r"\b(?:the|an?)\b")
 _MARK = re.compile(r"[^\w\s]|_")
 
@@ -68,6 +75,8 @@ def _accepts(form: str, answer: str, *, against: str) -> bool:
     wanted = quantities(form)
     if wanted:
         given = _found(answer)
+        if _TURNED.search(plain(_ASIDE.sub(" ", answer))):
+            return False
         return bool(given) and all(_matches(wanted[0], quantity, rounded=rounded) for quantity in given)
     words, said = _words(form), _words(answer)
     if said == words:
@@ -88,6 +97,8 @@ def _found(answer: str) -> list[Quantity]:
 
 
 def _matches(wanted: Quantity, given: Quantity, *, rounded: bool) -> bool:
+    if NO_NUMBER in {wanted.dimension, given.dimension}:
+        return False
     if wanted.dimension and given.dimension and wanted.dimension != given.dimension:
         return False
     if wanted.dimension == given.dimension:
