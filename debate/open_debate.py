@@ -182,7 +182,8 @@ def _read_answer(text: str, *, bare: int, cut: bool) -> str | None:
         at, given = found[-1]
         if not given and at + 1 < len(lines):  # "Answer:" alone, and the answer on the next line
             at, given = at + 1, lines[at + 1].strip()
-        return None if cut and at == len(lines) - 1 else given or None
+        # "Answer: ..." is the form that was asked for, copied.
+        return None if (cut and at == len(lines) - 1) or not re.search(r"\w", given) else given
     told = [match for match in _TOLD.finditer(text) if not cut or match.end() < len(text)]
     if told:
         return told[-1][1].strip()

@@ -37,6 +37,8 @@ def speech(text: str, finish: str = "stop") -> Speech:
         ("Answers: 3", None),
         ("I quote: 'Answer: 3' is what they said", None),
         ("Answer:", None),
+        ("Because.\nAnswer: ...", None),
+        ("**Answer: …**", None),
         ("", None),
     ],
 )
