@@ -6,6 +6,7 @@ one of them, under whatever id or in whatever edition the story comes.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from debate.run_folder import write_whole
 CARD = "dissoi.json"
 SCHEMA = 1
 _EXAMPLES = 3  # stories that a message names
+_ADVICE = "restore it from a copy, or train the model again"
 
 _FingerprintField = Annotated[
     Fingerprint,
@@ -109,13 +111,22 @@ def read_card(folder: Path) -> Card | None:
         ConfigError: It cannot be read, is malformed, or was written by a newer version.
     """
     path = folder / CARD
-    advice = "restore it from a copy, or train the model again"
+    try:
+        found = path.stat()
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            return None
+        raise ConfigError(f"cannot read the model card {path}: {error}; {_ADVICE}") from error
+    return _read(path, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@functools.lru_cache(maxsize=16)
+def _read(path: Path, _state: tuple[int, int, int]) -> Card | None:
+    """Read a card once while its file stays what it is: every command of a loop holds its stories against it."""
     try:
         tree = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
     except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read the model card {path}: {error}; {advice}") from error
+        raise ConfigError(f"cannot read the model card {path}: {error}; {_ADVICE}") from error
     if _is_record(tree):
         return None
     version = tree.get("schema_version") if isinstance(tree, dict) else None
@@ -128,7 +139,7 @@ def read_card(folder: Path) -> Card | None:
     except pydantic.ValidationError as error:
         wrong = error.errors(include_url=False)
         lines = [f"{'.'.join(map(str, item['loc'])) or 'card'}: {item['msg']}" for item in wrong[:_EXAMPLES]]
-        raise ConfigError(f"the model card {path} is malformed ({'; '.join(lines)}); {advice}") from error
+        raise ConfigError(f"the model card {path} is malformed ({'; '.join(lines)}); {_ADVICE}") from error
 
 
 def _is_record(tree: object) -> bool:

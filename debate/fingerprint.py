@@ -7,6 +7,7 @@ two fingerprints estimates the Jaccard similarity of their sets of runs, with a 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import unicodedata
@@ -34,6 +35,7 @@ def words(story: str) -> list[str]:
     return _WORD.findall(text.replace("'", ""))
 
 
+@functools.lru_cache(maxsize=1024)  # a run holds its stories apart in many pairs of groups
 def fingerprint(story: str) -> Fingerprint:
     """Fingerprint a story.
 

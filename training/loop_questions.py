@@ -9,10 +9,10 @@ from debate.errors import SourceError
 from debate.folds import check_apart, check_folds
 from debate.models.load import check_access
 from debate.question import Question
-from debate.sources import load, select
+from debate.sources import select
 from training.gather import DataConfig
 from training.loop_config import LoopConfig
-from training.loop_stages import questions_of, slice_of
+from training.loop_stages import loaded, questions_of, slice_of
 
 Groups = dict[str, list[Question]]
 
@@ -63,7 +63,7 @@ def _lesson(entry: DataConfig) -> list[Question]:
     """The questions behind debates that are made; recorded ones name their stories when they are read."""
     if entry.recorded:
         return []
-    known = [question.pair() for question in load(entry.debates) if question.gold is not None]
+    known = [question.pair() for question in loaded(entry.debates) if question.gold is not None]
     return select(known, fold=entry.fold, limit=entry.limit, seed=entry.seed)
 
 

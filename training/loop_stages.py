@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tournaments import concessions, consultancy, rejudge, self_play, swiss
 from tournaments.calls import Calls
 from tournaments.config import ConsultancyConfig, QuestionsConfig, RejudgeConfig, SwissConfig
 from tournaments.lengths import Reader
-from tournaments.plan import Field, Plan, consultancy_field, judging_all, plan_field, swiss_field
+from tournaments.plan import Field, consultancy_field, judging_all, plan_field, swiss_field
 from tournaments.players import PlayerConfig
 from training import finetune_debater, finetune_judge
 from training.debater_fit import Method
@@ -38,14 +38,15 @@ def iteration(number: int, part: str) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def _loaded(source: str, distractor: Any) -> tuple[Question, ...]:
-    return tuple(question.pair(distractor) for question in load(source))
+def loaded(source: str) -> tuple[Question, ...]:
+    """Load the questions of a source, once."""
+    return tuple(load(source))
 
 
 def questions_of(config: QuestionsConfig, seed: int) -> list[Question]:
-    """Choose questions as the tournaments do (``tournaments.questions``), loading each source once."""
+    """Choose questions as the tournaments do (``tournaments.questions``)."""
     wanted = {name: getattr(config, name) for name in ("fold", "stories", "per_story", "limit", "skip")}
-    return select(_loaded(config.source, config.distractor), **wanted, seed=seed)
+    return select([question.pair(config.distractor) for question in loaded(config.source)], **wanted, seed=seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Recipes:
         def field() -> Field:
             return swiss_field(config, questions_of(config, config.seed), ())
 
-        return Stage(name, swiss.COMMAND, config, estimate=lambda: _of_plan(plan_field(field())))
+        return Stage(name, swiss.COMMAND, config, estimate=_planned(field))
 
     def alone(
         self, name: str, questions: QuestionsConfig, players: Sequence[PlayerConfig], judge: JudgeConfig
@@ -109,7 +110,7 @@ class Recipes:
         def field() -> Field:
             return self_play.self_play_field(config, questions_of(config, config.seed))
 
-        return Stage(name, self_play.COMMAND, config, estimate=lambda: _of_plan(plan_field(field())))
+        return Stage(name, self_play.COMMAND, config, estimate=_planned(field))
 
     def _consult(
         self, name: str, questions: QuestionsConfig, players: Sequence[PlayerConfig], judge: JudgeConfig
@@ -119,7 +120,7 @@ class Recipes:
         def field() -> Field:
             return consultancy_field(config, questions_of(config, config.seed))
 
-        return Stage(name, consultancy.COMMAND, config, estimate=lambda: _of_plan(plan_field(field())))
+        return Stage(name, consultancy.COMMAND, config, estimate=_planned(field))
 
     def rejudge(
         self, name: str, sources: Sequence[str], judges: Sequence[JudgeConfig], fresh: Mapping[str, Sequence[Stage]]
@@ -197,10 +198,7 @@ class Recipes:
                 "base": self.config.base.name,
                 "start": start,
                 "fold": fold,
-                "data": (
-                    *data,
-                    *(DataConfig(debates=f"run:{self.folder(stage.name)}", fold="judge") for stage in held),
-                ),
+                "data": (*data, *self._runs(held, "judge")),
                 "adapter": lessons.adapter,
                 "fit": fit,
                 "mass_weight": lessons.mass_weight,
@@ -233,10 +231,7 @@ class Recipes:
                 "base": self.config.base.name,
                 "method": method,
                 "start": start,
-                "data": (
-                    *data,
-                    *(DataConfig(debates=f"run:{self.folder(stage.name)}", fold="debater") for stage in held),
-                ),
+                "data": (*data, *self._runs(held, "debater")),
                 "arguments": arguments,
                 "pairs": lessons.pairs,
                 "adapter": lessons.adapter,
@@ -255,9 +250,9 @@ class Recipes:
 
         return Stage(name, finetune_debater.COMMAND, config, estimate=estimate, launch=True)
 
-    def _runs(self, held: Sequence[Stage], fold: Fold) -> list[DataConfig]:
+    def _runs(self, held: Sequence[Stage], fold: Fold) -> tuple[DataConfig, ...]:
         """The debates of stages, as data of a training."""
-        return [DataConfig(debates=f"run:{self.folder(stage.name)}", fold=fold) for stage in held]
+        return tuple(DataConfig(debates=f"run:{self.folder(stage.name)}", fold=fold) for stage in held)
 
     def _session(self) -> dict[str, Any]:
         """What all commands that ask models share; the loop itself tracks."""
@@ -281,8 +276,15 @@ def slice_of(questions: QuestionsConfig, number: int) -> QuestionsConfig:
     return questions.model_copy(update={"skip": (number - 1) * (questions.stories or 0)})
 
 
-def _of_plan(plan: Plan) -> Estimate:
-    return Estimate(plan.all_debates, plan.calls)
+def _planned(field: Callable[[], Field]) -> Callable[[], Estimate]:
+    """What the debates of a field will take, worked out once: stages that judge or learn from them ask for it too."""
+
+    @functools.cache
+    def estimate() -> Estimate:
+        plan = plan_field(field())
+        return Estimate(plan.all_debates, plan.calls)
+
+    return estimate
 
 
 def _judging(config: Config, judge: JudgeConfig, debates: int) -> Calls:
@@ -315,5 +317,5 @@ def _debates_of(entry: DataConfig) -> int:
     """How many debates an entry gives, at most; none where it cannot be said before they are read."""
     if entry.recorded:
         return entry.limit or 0
-    of_fold = sum(entry.fold in {None, question.fold} for question in _loaded(entry.debates, "source"))
+    of_fold = sum(entry.fold in {None, question.fold} for question in loaded(entry.debates))
     return min(of_fold, entry.limit or of_fold)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import json
 import os
@@ -28,6 +29,7 @@ from debate.store import Store
 
 if TYPE_CHECKING:
     from debate.models.local import LocalBase
+    from debate.models.texts import Texts
 
 # How long a call in flight may take to end when a run stops; a server's model may take as long as its timeout.
 GRACE_S = 10.0
@@ -498,14 +500,21 @@ class TokenCounter:
         return self._count(messages)
 
     def _read_tokenizer(self, config: ModelConfig, *, embedded: bool) -> None:
-        from transformers import AutoConfig
-
         from debate.models.embedded import ensure_embedded
         from debate.models.local import find_folder
-        from debate.models.texts import Texts
 
         folder = ensure_embedded() if embedded else find_folder(config.name.removeprefix("hf/"), weights=False)
         _find_adapter(config)
-        texts = Texts(folder)
-        self.context = getattr(AutoConfig.from_pretrained(str(folder)), "max_position_embeddings", None)
+        texts, self.context = _tokenizer(folder, folder.stat().st_mtime_ns)
         self._count = lambda messages: len(texts.prompt(messages))
+
+
+@functools.lru_cache(maxsize=4)
+def _tokenizer(folder: Path, _changed: int) -> tuple[Texts, int | None]:
+    """Read a model's tokenizer and its longest context, once for all who count on it."""
+    from transformers import AutoConfig
+
+    from debate.models.texts import Texts
+
+    context = getattr(AutoConfig.from_pretrained(str(folder)), "max_position_embeddings", None)
+    return Texts(folder), context
