@@ -225,7 +225,8 @@ def accuracy_table(figures: Figures) -> Table:
     for name, found in figures:
         row: list[Cell] = [name.run, name.dataset, found.n, _both(share.value for share in found.alone)]
         row += [found.col_s, found.col_h, found.majority, found.ford, found.gain]
-        rows.append([*row, found.judged] if judged else row)
+        row += [found.judged] if judged else []
+        rows.append([*row, f"{found.unread} of {found.predictions}"])
     columns = [
         Column("speakers, in order"),
         Column("data set"),
@@ -237,11 +238,13 @@ def accuracy_table(figures: Figures) -> Table:
         Column("FORD", kind="share"),
         Column("less majority", kind="share"),
         *([Column("FORD, judge", kind="share")] if judged else []),
+        Column("unread"),
     ]
     note = (
         "Shares of right answers, with 95 % intervals robust by story. Col-S: mean of the speakers alone. Col-H: all "
         "right alone. Majority: the most frequent of the answers alone, without a debate. FORD: the agreed answer, "
-        "else the most frequent of all predictions; of equals the one given first."
+        "else the most frequent of all predictions; of equals the one given first. Unread: predictions that name no "
+        "answer, which are no votes and never right."
     )
     return Table("Right answers", columns, rows, note=note)
 

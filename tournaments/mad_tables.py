@@ -9,6 +9,7 @@ from typing import NamedTuple
 from debate.metrics.disagreement import Stances, disagreement
 from debate.metrics.grades import Graded
 from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean
+from debate.metrics.translation import Overlap
 from debate.open_debate import extraction
 from debate.protocols.alone import METHODS
 from debate.report import Column, Table
@@ -116,24 +117,23 @@ def results_table(outcomes: Sequence[Outcome]) -> Table:
             _mean((item, float(answer.trapped)) for item, answer in known),
         ]
         if translated:
-            near = [(item, answer.near) for item, answer in known if answer.near is not None]
-            cells += [_mean(((item, one.chrf) for item, one in near), bounds=(0.0, 100.0))]
-            cells += [_mean(((item, one.bleu) for item, one in near), bounds=(0.0, 100.0))]
-        unread = 1 - len(known) / len(answered)
-        rows.append([*cells, unread, sum(row.calls for row in answered) / len(answered)])
+            cells += _overlaps([(item, answer.near) for item, answer in known])
+            cells += _overlaps([(item, answer.near_trap) for item, answer in known])
+        cells.append(_mean((row.item, float(row.answer is None)) for row in answered))
+        rows.append([*cells, _calls(answered)])
     columns = (
         Column("answered by"),
         Column("n", kind="count"),
         Column("right", kind="share"),
         Column("more than base", kind="share"),
         Column("trap", kind="share"),
-        *([Column("chrF", kind="number"), Column("BLEU", kind="number")] if translated else []),
+        *([Column(f"{name}{to}", kind="number") for to in ("", ", trap") for name in ("chrF", "BLEU")] * translated),
         Column("unparsed", kind="share"),
         Column("calls each", kind="number"),
     )
     reading = (
         " Right and trap are readings of the ambiguous words, told by words and chrF; people's ratings are the "
-        "measure. chrF and BLEU are means over sentences."
+        "measure. chrF and BLEU are means over sentences, against the right and the trap reference."
         if translated
         else ""
     )
@@ -143,6 +143,23 @@ def results_table(outcomes: Sequence[Outcome]) -> Table:
         f"{_few(row.item for answered in found.values() for row in answered)}"
     )
     return Table("Answers", columns, rows, note=note)
+
+
+def _calls(answered: Sequence[Answered]) -> Cell:
+    """Mean calls; where all take as many, that is a fact and no estimate."""
+    if len({row.calls for row in answered}) == 1:
+        return float(answered[0].calls)
+    return _mean(((row.item, float(row.calls)) for row in answered), bounds=(-math.inf, math.inf))
+
+
+def _overlaps(found: Sequence[tuple[str, Overlap | None]]) -> list[Cell]:
+    """Mean chrF and BLEU."""
+    known = [(item, one) for item, one in found if one is not None]
+    ends = (0.0, 100.0)
+    return [
+        _mean(((item, one.chrf) for item, one in known), bounds=ends),
+        _mean(((item, one.bleu) for item, one in known), bounds=ends),
+    ]
 
 
 def gain(base: Sequence[Answered], other: Sequence[Answered]) -> Interval | None:
@@ -304,16 +321,21 @@ def _equally_good(one: Decided) -> bool:
 
 
 def _own_model(taken: Sequence[Decided]) -> list[Cell] | None:
-    mixed = [one for one in taken if one.debate.judge in one.debate.models and len(set(one.debate.models)) > 1]
+    mixed = [one for one in taken if len(set(_shares_backbone(one.debate))) == 2]
     if not mixed:
         return None
 
     def own(one: Decided) -> tuple[str, float]:
-        return one.debate.item, float(one.debate.models[one.side] == one.debate.judge)
+        return one.debate.item, float(_shares_backbone(one.debate)[one.side])
 
-    shares = [one.debate.models.count(one.debate.judge) / len(one.debate.models) for one in mixed]
+    shares = [sum(_shares_backbone(one.debate)) / len(one.debate.models) for one in mixed]
     alike = [own(one) for one in mixed if _equally_good(one)]
     return ["the judge's own model", len(mixed), _mean(map(own, mixed)), _mean(alike), sum(shares) / len(shares)]
+
+
+def _shares_backbone(debate: DebateOutcome) -> list[bool]:
+    """Whether each speaker has the judge's base model, with whatever adapter (a label is NAME or NAME+ADAPTER)."""
+    return [model.partition("+")[0] == debate.judge.partition("+")[0] for model in debate.models]
 
 
 def _right_side(taken: Sequence[Decided]) -> list[Cell] | None:

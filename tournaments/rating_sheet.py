@@ -1,13 +1,16 @@
 """Rating sheets: translations for people to rate without knowing who made them, and what their ratings say.
 
 A run of translations leaves ``rating-sheet.csv`` for raters and ``rating-key.csv``, which says whose each row is. A
-rater fills in a copy beside them, ``rating-sheet-NAME.csv``; ``--outcomes DIR`` then shows the ratings of all copies.
+rater fills in a copy beside them, ``rating-sheet-NAME.csv``; ``--outcomes DIR`` then shows the ratings of all copies. A
+row is named by what stands in it, so that copies keep their meaning if a resumed run adds rows.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -59,12 +62,22 @@ def write_sheet(run: RunFolder, items: Sequence[Item], answers: Mapping[tuple[st
     by_id = {item.id: item for item in items}
     sheet: list[Sequence[str]] = [_HEAD]
     key: list[Sequence[str]] = [("row", "item", "way")]
-    for number, (name, text) in enumerate(rows, 1):
-        item = by_id[name]
-        sheet.append((str(number), item.text, item.focus, item.right[0], text, "", ""))
-        key += [(str(number), name, way) for way in made[(name, text)]]
+    for name, text in rows:
+        item, number = by_id[name], hashlib.sha256(f"{name}\0{text}".encode("utf-8", "replace")).hexdigest()[:10]
+        sheet.append((f"r{number}", item.text, item.focus, item.right[0], text, "", ""))
+        key += [(f"r{number}", name, way) for way in made[(name, text)]]
+    _set_aside(run.path, _csv(sheet))
     run.write_text(SHEET, _csv(sheet))
     run.write_text(KEY, _csv(key))
+
+
+def _set_aside(folder: Path, text: str) -> None:
+    """Keep a sheet that somebody filled in itself, and not a copy of it: it becomes one."""
+    sheet = folder / SHEET
+    if not sheet.is_file() or sheet.read_bytes().decode("utf-8", "replace") == text:
+        return
+    number = next(number for number in itertools.count(1) if not (folder / f"rating-sheet-kept-{number}.csv").exists())
+    sheet.rename(folder / f"rating-sheet-kept-{number}.csv")
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> str:

@@ -170,19 +170,26 @@ def why_broken(chain: Chain) -> str | None:
     if n != chain.samples:
         what = f"{n - chain.samples} doubled" if n > chain.samples else f"{chain.samples - n} lost"
         return f"{n} samples where {chain.samples} began: {what} between rounds, so no share of them means anything"
-    for outcome in chain.outcomes:
-        turns = len(outcome.predictions) - k
-        if turns < 0 or turns > chain.rounds:
-            return (
-                f"sample {outcome.id!r} has {len(outcome.predictions)} predictions; {k} speakers and at most "
-                f"{chain.rounds} turns give {k} to {k + chain.rounds}"
-            )
-        if outcome.agreed is not None and outcome.agreed != turns:
-            return (
-                f"sample {outcome.id!r} is agreed after round {outcome.agreed}, but {turns} turns were taken; a debate "
-                "ends with the turn that brings the agreement"
-            )
-    return None
+    return next((why for one in chain.outcomes if (why := _why_wrong(one, k, chain.rounds)) is not None), None)
+
+
+def _why_wrong(outcome: Outcome, k: int, rounds: int) -> str | None:
+    """Say why the predictions of a sample and its round of agreement do not go together, or return None."""
+    given, turns = len(outcome.predictions), len(outcome.predictions) - k
+    if not 0 <= turns <= rounds:
+        return (
+            f"sample {outcome.id!r} has {given} predictions; {k} speakers and at most {rounds} turns give {k} to "
+            f"{k + rounds}"
+        )
+    if outcome.agreed is None:
+        reached = agreed_round(outcome.predictions, k)
+        what = f"sample {outcome.id!r} is recorded as never agreed"
+        return None if reached is None else f"{what}, but its predictions are one after round {reached}"
+    what = f"sample {outcome.id!r} is agreed after round {outcome.agreed}"
+    if outcome.agreed != turns:
+        return f"{what}, but {turns} turns were taken; a debate ends with the turn that brings the agreement"
+    # Some published samples agreed on nothing: their last predictions are all null.
+    return f"{what}, but its last {k} predictions differ" if len(set(outcome.predictions[-k:])) > 1 else None
 
 
 def measure(chain: Chain) -> ConsensusFigures:

@@ -211,6 +211,7 @@ def test_too_many_answers_that_cannot_be_read_fail_the_run(tmp_path: Path) -> No
     assert all(row["predictions"] == ["A", None, "A"] for row in rows(tmp_path))
     (chain,) = metrics(tmp_path)["chains"]
     assert chain["unread"] == 6
+    assert cells(ended.out, "Right answers")[0][-1] == "6 of 18"
     assert (
         run(tmp_path, roundtable("stubborn", "mumbling"), "--output", tmp_path / "more", "--max_unparsed", 1).code == 0
     )
@@ -310,6 +311,8 @@ def test_outcomes_that_cannot_be_measured_say_why(tmp_path: Path) -> None:
     assert "1 samples where 2 began: 1 lost" in refuse(row | {"samples": 2})
     assert "unknown field 'predicitons'" in refuse(row | {"predicitons": []})
     assert "more than once" in refuse(row, row)
+    assert "its last 2 predictions differ" in refuse(row | {"predictions": ["A", "B"]})
+    assert "never agreed, but its predictions are one after round 0" in refuse(row | {"consensus_round": None})
     # two runs of one data set, of different sizes, and nothing that says which is whole
     other = row | {"run": "x__z"}
     assert "nothing says how many began" in refuse(row, row | {"index": 1}, other)

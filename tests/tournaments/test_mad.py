@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 
 from debate.config import parse
 from debate.sources.items import load_items
@@ -114,9 +116,17 @@ def test_answers_are_those_of_the_debates(held: Run) -> None:
         assert row["n"] == count
         assert row["right"][0] == pytest.approx(expected)
         assert row["trap"][0] == pytest.approx(1 - expected)
-        assert row["unparsed"] == 0
+        assert row["unparsed"][0] == 0
     assert list(found)[:2] == ["base", "chain of thought"]
     assert found["self consistency"]["calls each"] == 5
+    for level in (0, 2):  # the base answer, each iteration's two speeches and ruling, an extraction where none broke
+        calls = []
+        for one in (one for one in debates if one.get("level") == level):
+            broke = [r["iteration"] for r in one["rulings"] if r["mode"] == "discriminative" and r["clear"]]
+            calls.append(1 + 3 * broke[0] if broke else 1 + 3 * 3 + 1)
+        mean, low, high = found[f"debate, level {level}"]["calls each"]
+        assert low < mean < high
+        assert mean == pytest.approx(sum(calls) / 12)
     base, thought = found["base"]["right"][0], found["chain of thought"]["right"][0]
     assert found["chain of thought"]["more than base"][0] == pytest.approx(thought - base)
 
@@ -249,7 +259,7 @@ def test_unread_rulings_fail_the_run_and_score_for_nobody(tmp_path: Path) -> Non
     assert "100.0% of the rulings are unparsed" in ended.err
     assert "not one JSON object" in ended.err
     found = {row["answered by"]: row for row in json.loads((tmp_path / "run" / "metrics.json").read_text())["results"]}
-    assert (found["debate, level 0"]["right"], found["debate, level 0"]["unparsed"]) == (None, 1)
+    assert (found["debate, level 0"]["right"], found["debate, level 0"]["unparsed"][0]) == (None, 1)
 
 
 def test_answers_that_nobody_can_read_are_counted(tmp_path: Path) -> None:
@@ -259,7 +269,8 @@ def test_answers_that_nobody_can_read_are_counted(tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     found = {row["answered by"]: row for row in metrics["results"]}
-    assert (found["base"]["right"], found["base"]["unparsed"], found["self consistency"]["unparsed"]) == (None, 1, 1)
+    for name in ("base", "self consistency"):
+        assert (found[name]["right"], found[name]["unparsed"][0]) == (None, 1)
     assert all(row["opposed"] is None and row["unknown"] for row in metrics["disagreement"])
 
 
@@ -279,7 +290,14 @@ def test_what_a_model_fails_in_is_told(tmp_path: Path) -> None:
 def test_translations_leave_a_sheet_that_people_fill_in(tmp_path: Path) -> None:
     ended = hold(tmp_path, source="shipped:ambiguity", limit=4, levels=[1], orders="given")
     assert ended.code == 0, ended.err
-    assert "chrF" in ended.out
+    assert "chrF, trap" in ended.out
+    rows = json.loads((tmp_path / "run" / "metrics.json").read_text())["results"]
+    (base,) = (row for row in rows if row["answered by"] == "base")
+    made = [one for one in lines(tmp_path / "run" / "debates.jsonl") if one.get("method") == "base"]
+    for key, reference in (("", lambda item: item["right"][0]), (", trap", lambda item: item["trap"])):
+        for name, metric in (("chrF", CHRF()), ("BLEU", BLEU(effective_order=True))):
+            scores = [metric.sentence_score(one["answer"], [reference(one["item"])]).score for one in made]
+            assert base[name + key][0] == pytest.approx(sum(scores) / 4)
     assert "analyse then translate" in ended.out
     folder = tmp_path / "run"
     sheet = list(csv.DictReader((folder / "rating-sheet.csv").read_text(encoding="utf-8-sig").splitlines()))
@@ -312,6 +330,30 @@ def test_translations_leave_a_sheet_that_people_fill_in(tmp_path: Path) -> None:
     )
     refused = call(COMMAND, "--outcomes", folder)
     assert (refused.code, "write y or n" in refused.err) == (2, True)
+
+
+def test_a_sheet_that_was_filled_in_itself_is_kept_and_a_row_s_name_does_not_depend_on_the_others(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "run"
+    texts: dict[str, Any] = {"source": "shipped:ambiguity", "levels": [1], "orders": "given", "forced": False}
+    assert hold(tmp_path, limit=3, **texts).code == 0
+    before = (folder / "rating-sheet.csv").read_text(encoding="utf-8")
+    rows = list(csv.reader(before.splitlines()))
+    assert call(COMMAND, "--resume", folder).code == 0
+    assert not list(folder.glob("rating-sheet-kept*"))  # nobody wrote in it
+    filled = "\n".join([",".join(f'"{cell}"' for cell in row[:-2]) + ",y,4" for row in rows[1:]])
+    head = before.splitlines()[0]
+    (folder / "rating-sheet.csv").write_text(f"{head}\n{filled}\n", encoding="utf-8")
+    assert call(COMMAND, "--resume", folder).code == 0
+    assert (folder / "rating-sheet.csv").read_text(encoding="utf-8") == before
+    found = outcomes(folder / "outcomes.jsonl").metrics["ratings"]
+    assert isinstance(found, list)
+    assert [row["quality, 1 to 5"][0] for row in found] == [4] * len(found)
+    (tmp_path / "more").mkdir()
+    assert hold(tmp_path / "more", limit=6, **texts).code == 0
+    sheet = (tmp_path / "more" / "run" / "rating-sheet.csv").read_text(encoding="utf-8")
+    assert {tuple(row) for row in rows} <= {tuple(row) for row in csv.reader(sheet.splitlines())}
 
 
 def test_a_cell_that_a_spreadsheet_would_take_for_a_formula_is_made_text() -> None:

@@ -70,6 +70,17 @@ def value(cell: object) -> float:
     return float(cell[0])
 
 
+def test_a_backbone_is_shared_whatever_the_adapter() -> None:
+    held = [
+        outcome("q", (TRAP, OTHER), 0, models=("m2+debater", "m1")),
+        outcome("r", (TRAP, OTHER), 1, models=("m1", "m2")),
+    ]
+    rows = {row["side"]: row for row in plain(sides_table(held))}
+    assert (rows["the judge's own model"]["n"], value(rows["the judge's own model"]["supported"])) == (2, 1)
+    both = [outcome("q", (TRAP, OTHER), 0, models=("m2+debater", "m2"))]
+    assert "the judge's own model" not in [row["side"] for row in plain(sides_table(both))]
+
+
 def test_one_model_on_all_sides_tells_nothing_of_a_backbone() -> None:
     rows = plain(sides_table([outcome("q", (TRAP, OTHER), 0, models=("m2", "m2"))]))
     assert "the judge's own model" not in [row["side"] for row in rows]

@@ -131,6 +131,8 @@ def test_intervals_go_by_cluster() -> None:
         ({"rounds": 2}, ("'6' has 5 predictions", "2 to 4")),
         ({"outcomes": (*HAND.outcomes[:-1], outcome("6", "A", "ABA", 2))}, ("'6'", "after round 2", "1 turns")),
         ({"outcomes": (*HAND.outcomes[:-1], outcome("6", "A", "A", None))}, ("1 predictions",)),
+        ({"outcomes": (*HAND.outcomes[:-1], outcome("6", "A", "AB", 0))}, ("'6'", "after round 0", "last 2", "differ")),
+        ({"outcomes": (*HAND.outcomes[:-1], outcome("6", "A", "ABB", None))}, ("'6'", "never agreed", "after round 1")),
     ],
 )
 def test_a_chain_that_lost_or_doubled_samples_is_refused(change: dict[str, object], words: tuple[str, ...]) -> None:
