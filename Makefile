@@ -8,6 +8,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 TRAINED := runs/adapters
 FAST := not model and not faults and not e2e
+# As many processes as there are cores, and no more threads than that.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadfile --durations 15
 
 .PHONY: swiss test check slow lint install model adapters loop clean
 
@@ -15,14 +17,14 @@ swiss: install model
 	$(BIN)/python -m tournaments.swiss --config configs/swiss/smoke.yaml
 
 test: install
-	$(BIN)/python -m pytest -q -m "$(FAST)" -n auto --dist loadfile
+	$(PYTEST) -m "$(FAST)"
 
 check: test slow lint
 
 # The tests that need the embedded model, kill processes or open a browser; they skip with a reason where they cannot run.
 slow: install
 	-$(BIN)/python -m debate.models.embedded
-	$(BIN)/python -m pytest -q -m "not ($(FAST))"
+	$(PYTEST) -m "not ($(FAST))"
 
 lint: install
 	$(BIN)/ruff check .
