@@ -9,7 +9,8 @@ from statistics import fmean
 
 from debate.metrics.accuracy import accuracy, unparsed_share
 from debate.metrics.agreement import cohen_kappa
-from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean, wilson
+from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean
+from debate.metrics.intervals import mean_gap as mean_gap  # commands that compare take it from here
 from debate.record import Recorded
 from debate.report import Column, Table
 from debate.report.table import Cell
@@ -156,25 +157,6 @@ def accuracy_difference(recorded: Sequence[Recorded], reference: Sequence[Record
     known = _right(reference)
     pairs = [(share - known[name][0], story) for name, (share, story) in _right(recorded).items() if name in known]
     return mean_gap([gap for gap, _ in pairs], [story for _, story in pairs]) if pairs else None
-
-
-def mean_gap(gaps: Sequence[float], stories: Sequence[str], *, most: float = 1.0) -> Interval:
-    """Mean of paired differences with an interval robust by story.
-
-    Args:
-        gaps: One a debate, at least one.
-        stories: The story of each.
-        most: How large one could be.
-
-    Returns:
-        The mean. Where no pair ever differed, the difference is at most ``most`` on the share of stories on which it
-        may yet (Wilson).
-    """
-    found = len(set(stories))
-    if not any(gaps):
-        bound = most * wilson(0, found).high
-        return Interval(0.0, -bound, bound, len(gaps), found)
-    return cluster_mean(gaps, stories, bounds=(-most, most))
 
 
 def _right(recorded: Sequence[Recorded]) -> dict[str, tuple[float, str]]:

@@ -14,6 +14,7 @@ from debate.agents.judge import Judge, JudgeConfig, build_judge
 from debate.card import check_judge_unseen
 from debate.errors import ConfigError, ModelError
 from debate.metrics.accuracy import Accuracy, accuracy, final_verdicts, mean_mass, unparsed_share
+from debate.metrics.beliefs import gold_probability
 from debate.metrics.bias import position_bias
 from debate.metrics.calibration import brier_scores, calibration_error, confidence, log_scores, most_confident
 from debate.metrics.intervals import Interval, cluster_mean
@@ -25,7 +26,7 @@ from debate.report import Column, Table
 from debate.report.table import Cell
 from debate.store import Store
 from debate.together import together
-from debate.verdict import combine, points
+from debate.verdict import points
 from tournaments.comparison import mean_gap
 from tournaments.matches import judge_debate
 from tournaments.metrics import Values, interval
@@ -125,17 +126,6 @@ def measure(recorded: Sequence[Recorded]) -> JudgeMeasures:
 
 
 _ANY = (-math.inf, math.inf)
-
-
-def gold_probability(item: Recorded) -> float | None:
-    """Return the probability of the gold answer, the mean of the orders; None where a verdict is unparsed or missing.
-
-    Args:
-        item: A debate with one judge's verdicts.
-    """
-    gold = item.debate.transcript.question.gold
-    mean = combine(final_verdicts(item))
-    return None if mean is None or gold is None else min(1.0, mean[gold])
 
 
 def before_after(before: Sequence[Recorded], after: Sequence[Recorded], *, title: str = "Judge") -> Table:

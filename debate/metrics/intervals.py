@@ -144,6 +144,25 @@ def cluster_mean(
     return Interval(mean, max(low, mean - half), min(high, mean + half), n=len(x), clusters=len(size))
 
 
+def mean_gap(gaps: Sequence[float], stories: Sequence[str], *, most: float = 1.0) -> Interval:
+    """Mean of paired differences with an interval robust by story.
+
+    Args:
+        gaps: One a debate, at least one.
+        stories: The story of each.
+        most: How large one could be.
+
+    Returns:
+        The mean. Where no pair ever differed, the difference is at most ``most`` on the share of stories on which it
+        may yet (Wilson).
+    """
+    found = len(set(stories))
+    if not any(gaps):
+        bound = most * wilson(0, found).high
+        return Interval(0.0, -bound, bound, len(gaps), found)
+    return cluster_mean(gaps, stories, bounds=(-most, most))
+
+
 def t_quantile(p: float, df: float) -> float:
     """Quantile of Student's t distribution, degrees of freedom not necessarily whole.
 

@@ -1,0 +1,113 @@
+"""By how much stated probabilities miss what happens, with intervals robust by story."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from debate.errors import ConfigError
+from debate.metrics.calibration import BINS, calibration_error
+from debate.metrics.intervals import Interval, cluster_mean, mean_gap, t_quantile
+
+Floats = npt.NDArray[np.float64]
+
+DRAWS = 1000
+_STEP = 1 / 40  # the lower end is found to a fortieth of the estimate, the upper one to a fortieth of itself
+_FLAT = 1e-9
+
+
+def overconfidence(confidences: Sequence[float], right: Sequence[float], clusters: Sequence[str]) -> Interval:
+    """Mean confidence less accuracy: above 0 a judge is surer than it is right, below 0 less sure.
+
+    Args:
+        confidences: Probability of the answer that is named, in [0, 1].
+        right: Whether it is right: 1, 0, or one half at a tie.
+        clusters: The story of each.
+
+    Returns:
+        The difference, in [-1, 1], with a 95 % interval robust by story.
+
+    Raises:
+        ConfigError: Unequal lengths, or none at all.
+    """
+    gaps = [sure - was for sure, was in zip(confidences, right, strict=True)]
+    return mean_gap(gaps, clusters)
+
+
+def calibration_interval(
+    confidences: Sequence[float], right: Sequence[float], clusters: Sequence[str], *, bins: int = BINS, seed: int = 0
+) -> Interval:
+    """Expected calibration error in bins of equal width, with a 95 % interval robust by story.
+
+    The error of finite samples is biased upwards, and so are its bootstrap draws: of a calibrated judge no percentile
+    interval ever holds the 0 that is true. So the bootstrap of stories draws the errors of the bins, d* - d, and the
+    interval holds every multiple m of what was measured at which |m d + (d* - d)|, summed over bins, would come out
+    as the estimate did: neither in its lowest 2.5 % nor in its highest. The errors are stretched by √(G / (G - 1)) and
+    t over z for G stories. Simulated for 12 to 100 stories, judges calibrated or not and stories that share what makes
+    them hard, it covers 91 to 97 %; it reaches down to 0 unless a calibrated judge would hardly have come out so.
+
+    Args:
+        confidences: Probability of the answer that is named, in [0, 1].
+        right: Whether it is right: 1, 0, or one half at a tie.
+        clusters: The story of each.
+        bins: How many.
+        seed: Of the draws.
+
+    Returns:
+        The error as ``calibration_error`` gives it, so biased upwards, with its interval; [0, 1] with one story. Where all stories
+        miss by the same, Wilson's with one trial a story, as in ``cluster_mean``.
+
+    Raises:
+        ConfigError: As for ``calibration_error``, or unequal lengths.
+    """
+    error = calibration_error(confidences, right, bins=bins)
+    if len(clusters) != len(confidences):
+        raise ConfigError(f"{len(confidences)} probabilities in {len(clusters)} cluster labels; give one label to each")
+    names = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
+    if len(names) < 2:
+        return Interval(error, 0.0, 1.0, len(confidences), len(names))
+    noise, gap = _drawn_gaps(np.array(confidences), np.array(right), [names[name] for name in clusters], bins, seed)
+    spread = noise * t_quantile(0.975, len(names) - 1) / t_quantile(0.975, math.inf)
+
+    if float(spread.std(axis=0).max()) < _FLAT:
+        return cluster_mean([error] * len(clusters), clusters, bounds=(0, 1))
+
+    def ends(times: float) -> tuple[float, float]:
+        low, high = np.quantile(np.abs(times * gap + spread).sum(axis=1), (0.025, 0.975))
+        return float(low), float(high)
+
+    least, most = ends(0.0)
+    if error < least:  # nearer to what was said than even a calibrated judge would come out
+        return Interval(error, 0.0, min(1.0, most), len(confidences), len(names))
+    low = next((float(step) for step in np.arange(0, 1, _STEP) if ends(step)[1] >= error), 1.0)
+    high = 1.0
+    while high * error < 1 and ends(high * (1 + _STEP))[0] <= error:
+        high *= 1 + _STEP
+    return Interval(error, low * error, min(1.0, high * error), len(confidences), len(names))
+
+
+def _drawn_gaps(p: Floats, y: Floats, story: Sequence[int], bins: int, seed: int) -> tuple[Floats, Floats]:
+    """Errors of each bin's share of the calibration error in bootstraps of stories, (draws, bins), and the shares."""
+    stories = max(story) + 1
+    place = np.minimum((p * bins).astype(int), bins - 1)
+    sums = np.zeros((stories, bins))
+    np.add.at(sums, (story, place), p - y)
+    number = np.bincount(story, minlength=stories).astype(float)
+    times = np.random.default_rng(seed).multinomial(stories, np.full(stories, 1 / stories), size=DRAWS).astype(float)
+    gap: Floats = sums.sum(axis=0) / number.sum()
+    drawn = (times @ sums) / (times @ number)[:, None]
+    return (drawn - gap) * math.sqrt(stories / (stories - 1)), gap
+
+
+def mean_score(scores: Sequence[float], clusters: Sequence[str], *, most: float) -> Interval:
+    """Mean of proper scores with a 95 % interval robust by story.
+
+    Args:
+        scores: Of each event, 0 or more.
+        clusters: The story of each.
+        most: The highest that there can be; infinite where there is none.
+    """
+    return cluster_mean(scores, clusters, bounds=(0.0, most))
