@@ -26,6 +26,7 @@ from training.finetune_debater import COMMAND as FINETUNE_DEBATER
 from training.finetune_judge import COMMAND as FINETUNE_JUDGE
 from training.finetune_preference import COMMAND as FINETUNE_PREFERENCE
 from training.loop import COMMAND as LOOP
+from training.robustness import COMMAND as ROBUSTNESS
 from training.rows_command import COMMAND as ROWS
 
 COMMANDS: dict[str, Command[Any]] = {
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Command[Any]] = {
     "finetune_judge": FINETUNE_JUDGE,
     "finetune_preference": FINETUNE_PREFERENCE,
     "loop": LOOP,
+    "robustness": ROBUSTNESS,
 }
 # Those of accelerate's launcher are not ours to parse.
 FILES = sorted(path for path in (ROOT / "configs").rglob("*") if path.is_file() and path.parent.name != "accelerate")

@@ -19,7 +19,7 @@ from debate.record import Recorded
 from debate.report import Report, Section, print_table
 from debate.run_folder import RunFolder
 from debate.sources import load_debates
-from debate.sources.claims import choose, load_claims
+from debate.sources.claims import choose, load_claims, pick
 from debate.sources.locate import find
 from debate.sources.logicom import is_published, load_outcomes
 from debate.sources.rows import json_rows
@@ -115,7 +115,7 @@ def run_persuasion(config: AnyConfig, invocation: Invocation) -> int:
     if isinstance(config, OutcomesConfig):
         return show_outcomes(config, invocation)
     session = Session("tournaments.persuasion", config, invocation)
-    claims = choose(load_claims(config.claims), config.limit, config.seed)
+    claims = choose(pick(load_claims(config.claims), config.ids), config.limit, config.seed)
     data = {"claims": [claim.question for claim in claims]}
     plan = plan_persuasion(config, claims)
     if invocation.dry_run:

@@ -39,7 +39,8 @@ class PersuasionConfig(SessionConfig):
     claims: str = Field(
         "shipped:claims", description="shipped:claims, or claims:FILE, a table of topic, claim and reason"
     )
-    limit: int | None = Field(None, ge=1, description="at most so many claims, drawn by the seed")
+    ids: tuple[str, ...] = Field((), description="only claims with these ids; none for all")
+    limit: int | None = Field(None, ge=1, description="at most so many of them, drawn by the seed")
     persuaders: tuple[SpeakerConfig, ...] = Field(
         min_length=1, description="who argues for the claims, names unique; several only with grid"
     )

@@ -15,12 +15,13 @@ from debate.fallacies import FALLACIES
 from debate.models.base import Sampling
 from debate.models.load import ModelConfig, ModelField, Models, TokenCounter
 from debate.progress import Progress
-from debate.question import Question
-from debate.record import Recorded
+from debate.question import Fold, Question
+from debate.record import Recorded, to_json
 from debate.report import Column, Report, Section, Table
 from debate.report.table import Cell
 from debate.run_folder import RunFolder, write_whole
 from debate.sources import load_debates
+from debate.together import together
 from tournaments.calls import Calls, hidden_tokens
 from tournaments.config import SessionConfig
 from tournaments.metrics import Values, interval
@@ -38,6 +39,7 @@ from training.fallacy_pairs import (
     fallacy_pairs,
     to_dataset,
 )
+from training.soundness import sound_or_not
 
 #: The data set's folder within the run folder; ``datasets.load_dataset`` takes it.
 FOLDER = "dataset"
@@ -54,6 +56,9 @@ class FallacyPairsConfig(SessionConfig):
     max_tokens: int = Field(60, ge=1, description="the validator's longest reply, in tokens")
     max_attempts: int = Field(3, ge=1, le=20, description="attempts at a reply that can be read")
     temperature: float = Field(0.0, ge=0, le=2, description="the validator's sampling temperature")
+    fold: Fold | None = Field(
+        None, description="what the claims may be used for, written into the decisions between sound and fallacious"
+    )
     withhold_fallacies: bool = Field(
         default=False,
         description="leave the fallacious texts out of the data set: classes, drafts and replies alone",
@@ -203,12 +208,18 @@ def run_pairs(config: FallacyPairsConfig, invocation: Invocation) -> int:
         return session.show_plan(plan, [], data)
     with session.open(data, recorded) as run:
         validated = session.ask(run, lambda models: _validate(config, found, plan, session, run, models))
+        decisions = sound_or_not(found.pairs, validated, recorded, session.prompts, fold=config.fold)
+        session.ask(run, lambda _: _keep(run, decisions))
         agreed = None if config.validator is None else agreement(found.pairs, validated)
         card = card_of(config, found, agreed, recorded)
         write_dataset(run.path / FOLDER, found.pairs, validated, card, withhold=config.withhold_fallacies)
         tables = [class_table(found.pairs, validated), *([] if agreed is None else [agreement_table(agreed)])]
         sections = [Section("Pairs", tables), Section("Cost", [cost_table(session.meter.by_model(), session.seconds)])]
         notes = [f"Left out, {reason}: {count}." for reason, count in found.dropped.items()]
+        notes.append(
+            f"{len(decisions)} decisions between a sound message and a fallacious one, which judges can be trained on "
+            f"and measured by, are in the store (run:{run.path})."
+        )
         report = Report("Fallacy pairs", f"{len(found.pairs)} pairs of {len(recorded)} debates", notes, sections)
         sys.stdout.write(f"Data set: {run.path / FOLDER}\n")
         return session.conclude(run, report, _metrics(found, agreed), (), failures=())
@@ -231,6 +242,11 @@ async def _validate(  # noqa: PLR0917 - one call
     )
     with Progress("fallacy pairs", 0, plan.total_calls, session.meter):
         return await validator.name_all(found.pairs)
+
+
+async def _keep(run: RunFolder, decisions: Sequence[Recorded]) -> None:
+    """Keep the decisions as debates of this run, which judges are trained and measured on by its folder."""
+    await together(run.store.put("debates", item.debate.id, to_json(item.debate)) for item in decisions)
 
 
 def _questions(recorded: Sequence[Recorded]) -> list[Question]:

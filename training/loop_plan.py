@@ -9,6 +9,7 @@ from debate.agents.judge import JudgeConfig
 from debate.report import Column, Table, print_table
 from debate.report.table import Cell
 from tournaments.calls import Calls
+from tournaments.config import SessionConfig
 from tournaments.plan import Plan
 from training.loop import Loop
 from training.loop_config import LoopConfig
@@ -47,8 +48,8 @@ def plan_loop(config: LoopConfig) -> int:
     return 0
 
 
-def stages_table(config: LoopConfig, stages: Sequence[Stage]) -> Table:
-    """The stages of a loop with what each will take, and all together."""
+def stages_table(config: SessionConfig, stages: Sequence[Stage]) -> Table:
+    """The stages of a run with what each will take, and all together."""
     estimates = [(stage.name, stage.command.name, stage.estimate()) for stage in stages]
     rows: list[list[Cell]] = [_line(config, name, command, estimate) for name, command, estimate in estimates]
     rows.append(_line(config, "all", "", _sum([estimate for _, _, estimate in estimates])))
@@ -65,13 +66,13 @@ def stages_table(config: LoopConfig, stages: Sequence[Stage]) -> Table:
     return Table("Plan", columns, rows, note=note)
 
 
-def _line(config: LoopConfig, name: str, command: str, found: Estimate) -> list[Cell]:
+def _line(config: SessionConfig, name: str, command: str, found: Estimate) -> list[Cell]:
     calls = sum(found.calls.values(), start=Calls())
     numbers = (found.debates, calls.calls, calls.tokens_in, calls.tokens_out, found.rows, found.steps)
     return [name, command, *(number or None for number in numbers), _cost(config, found.calls)]
 
 
-def _cost(config: LoopConfig, calls: Mapping[str, Calls]) -> str:
+def _cost(config: SessionConfig, calls: Mapping[str, Calls]) -> str:
     cost = Plan(0, 0, 0, calls, {}, {}).cost(config.price_table)
     return "unknown" if cost is None else f"${cost:.2f}"
 

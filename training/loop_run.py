@@ -17,7 +17,7 @@ from debate import tracking
 from debate.agents.judge import JudgeConfig
 from debate.card import check_judge_unseen
 from debate.command import Invocation
-from debate.config import differences, digest, parse, read_tree, results_tree
+from debate.config import Config, differences, digest, parse, read_tree, results_tree
 from debate.errors import ConfigError, StoreError
 from debate.models.limits import Budget, Meter
 from debate.prompts import Prompts
@@ -114,9 +114,13 @@ def _check_untouched(config: LoopConfig, stages: Stages, groups: Mapping[str, Se
 
 @contextmanager
 def open_root(
-    config: LoopConfig, invocation: Invocation, groups: Mapping[str, Sequence[Question]], prompts: Prompts
+    config: Config,
+    invocation: Invocation,
+    groups: Mapping[str, Sequence[Question]],
+    prompts: Prompts,
+    name: str = "loop",
 ) -> Iterator[Path]:
-    """Open a loop's folder, new or gone on with, and hold it until the end.
+    """Open the folder of a run of stages, new or gone on with, and hold it until the end.
 
     Another configuration than before is allowed: what depends on the change is done anew (``training.stages``).
 
@@ -125,13 +129,13 @@ def open_root(
         ConfigError: There is no run to go on with.
     """
     if invocation.resume is None:
-        root = invocation.output or default_path("loop")
+        root = invocation.output or default_path(name)
         if root.is_dir() and any(root.iterdir()):
             raise StoreError(f"{root} exists already; choose another --output, or go on with it by --resume {root}")
     else:
         root = invocation.resume
     root = root.resolve()
-    held = lock(root / "loop")
+    held = lock(root / name)
     try:
         _keep_config(config, root, provenance(groups, prompts.digests), resumed=invocation.resume is not None)
         yield root
@@ -139,12 +143,12 @@ def open_root(
         os.close(held)
 
 
-def _keep_config(config: LoopConfig, root: Path, origin: Mapping[str, object], *, resumed: bool) -> None:
+def _keep_config(config: Config, root: Path, origin: Mapping[str, object], *, resumed: bool) -> None:
     path = root / CONFIG
     if resumed:
         tree = read_tree(path)
         tree.pop("provenance", None)
-        changed = differences(results_tree(parse(LoopConfig, tree, where=str(path))), results_tree(config))
+        changed = differences(results_tree(parse(type(config), tree, where=str(path))), results_tree(config))
         if not changed:
             return
         sys.stdout.write(f"The configuration has changed: {'; '.join(changed)}. What depends on that is done anew.\n")

@@ -24,7 +24,7 @@ import yaml
 
 from debate.command import Command, Invocation
 from debate.config import Config, digest, results_tree
-from debate.errors import DissoiError, StoreError
+from debate.errors import DissoiError, ModelAccessError, StoreError
 from debate.models.adapter import WEIGHTS
 from debate.models.adapter_folder import SHIPPED, adapter_folder
 from debate.models.limits import Budget, Figures, Meter, Price
@@ -336,7 +336,8 @@ def _contents(text: str) -> str | None:
         else:
             return None
         return digest([[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
-    except OSError:  # a long text is no path either; whoever reads it will say what is wrong
+    except (OSError, ModelAccessError):
+        # A long text is no path, and what ships need be no adapter; whoever reads it will say what is wrong.
         return None
 
 

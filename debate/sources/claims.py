@@ -52,6 +52,21 @@ def load_claims(source: str) -> list[Claim]:
     return claims
 
 
+def pick(claims: Sequence[Claim], ids: Sequence[str]) -> list[Claim]:
+    """Leave the claims with some ids, in the order that the claims have; all where no id is given.
+
+    Raises:
+        SourceError: There is no claim of an id.
+    """
+    if not ids:
+        return list(claims)
+    known = [claim.id for claim in claims]
+    for name in ids:
+        if name not in known:
+            raise SourceError(f"ids: there is no claim {name!r}{hint(name, known)}; name claims of the source")
+    return [claim for claim in claims if claim.id in set(ids)]
+
+
 def choose(claims: Sequence[Claim], limit: int | None, seed: int) -> list[Claim]:
     """Draw so many claims, in the order they have; all where there are no more."""
     if limit is None or limit >= len(claims):

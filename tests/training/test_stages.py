@@ -130,6 +130,13 @@ def test_what_a_stage_reads_outside_the_run_decides_it_by_its_contents(tmp_path:
     assert run(moved) == 2  # where the run lies decides nothing
 
 
+def test_what_ships_may_be_no_adapter(tmp_path: Path) -> None:
+    ran = Ran()
+    for text in ("shipped:stories", "shipped:claims", "shipped:judge"):
+        Stages(tmp_path).run(first(ran, reads=text))
+    assert len(ran.calls) == 3
+
+
 def test_a_stage_that_fails_is_named_and_not_done(tmp_path: Path) -> None:
     ran = Ran(lambda: 1)
     with pytest.raises(DissoiError, match=r"stage one: it ended with exit code 1; .*logs/one\.txt"):
