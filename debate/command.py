@@ -118,6 +118,7 @@ class Command(Generic[ConfigT]):
             if self.positional is not None and not flag.startswith("-"):
                 words.append(arguments[position - 1])
                 continue
+            flag = _with_underscores(flag)
             if not flag.startswith("--") or flag == "--":
                 raise ConfigError(f"{flag!r} is not a flag; flags start with -- (see --help)")
             if flag == "--dry-run":
@@ -169,6 +170,14 @@ class Command(Generic[ConfigT]):
         if not isinstance(listed, list):
             raise ConfigError(f"{key} is {listed!r}, to which {words[0]!r} cannot be appended; make it a list")
         tree[key] = [*listed, *(word for word in dict.fromkeys(words) if word not in listed)]
+
+
+def _with_underscores(flag: str) -> str:
+    """Read ``--against-paper`` as the key ``against_paper``; keys below it, which may be anybody's, stay as they are."""
+    key, dot, rest = flag[2:].partition(".")
+    if f"--{key}" in {"--dry-run", "--help"} or not flag.startswith("--"):
+        return flag
+    return f"--{key.replace('-', '_')}{dot}{rest}"
 
 
 def check_one_root() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from debate.agents.critic import MAX_CRITIQUES
 from debate.agents.debater import draws_differ
@@ -25,6 +25,20 @@ from tournaments.optimizing import REWARD, PreferenceConfig
 from tournaments.pairing import default_rounds, round_robin, schedule_is_round_robin
 from tournaments.players import PlayerConfig, SpeechConfig
 from tournaments.variants import Variant, make_variants
+
+
+def _texts(tags: object) -> object:
+    # YAML reads true and 3 as more than text, and every tag is text.
+    if not isinstance(tags, dict):
+        return tags
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
+        for key, value in tags.items()
+    }
+
+
+#: Tags of debates, by which some are chosen.
+Tags = Annotated[dict[str, str], BeforeValidator(_texts)]
 
 
 class QuestionsConfig(Config):
@@ -405,18 +419,7 @@ class RejudgeConfig(SessionConfig, RatingConfig):
         "drawn together, so there may be a few more",
     )
     fold: Fold | None = Field(None, description="only debates on stories of this fold")
-    tags: dict[str, str] = Field({}, description="only debates with these tags, such as included_in_paper: true")
-
-    @field_validator("tags", mode="before")
-    @classmethod
-    def _as_text(cls, tags: object) -> object:
-        # YAML reads true and 3 as more than text, and every tag is text.
-        if not isinstance(tags, dict):
-            return tags
-        return {
-            key: str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else value
-            for key, value in tags.items()
-        }
+    tags: Tags = Field({}, description="only debates with these tags, such as included_in_paper: true")
 
     @property
     def all_judges(self) -> list[JudgeConfig]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from debate.judge_names import PUBLISHED, is_offline
 from debate.metrics.win_rate import consultant_win_rate
 from debate.protocols.baselines import BASELINES
-from debate.record import Recorded
+from debate.record import Debate, Recorded
 from debate.report import Column, Figure, Section, Table
 from debate.report.table import Cell
 from debate.verdict import Verdict
@@ -118,6 +118,13 @@ def _matches(cross: Sequence[Recorded]) -> Counter[str]:
     return Counter(name for _, _, pair in met for name in pair if name is not None)
 
 
+def group_name(debate: Debate) -> str:
+    """Say what a debate is: its setting or protocol, and whether one player argues both sides."""
+    name = debate.tags.get("setting", debate.protocol.replace("_", " "))
+    first, second = debate.players
+    return f"{name}, self-play" if first is not None and first == second else name
+
+
 def groups_of(recorded: Sequence[Recorded]) -> dict[str, list[Recorded]]:
     """Sort debates by what they are: setting or protocol, self-play apart, and source where there are several.
 
@@ -130,14 +137,10 @@ def groups_of(recorded: Sequence[Recorded]) -> dict[str, list[Recorded]]:
     several = len({item.debate.tags.get(SOURCE) for item in recorded}) > 1
     found: dict[str, list[Recorded]] = {}
     for item in recorded:
-        debate = item.debate
-        name = debate.tags.get("setting", debate.protocol.replace("_", " "))
-        first, second = debate.players
-        if first is not None and first == second:
-            name += ", self-play"
+        name = group_name(item.debate)
         found.setdefault(name, []).append(item)
         if several:
-            found.setdefault(f"{name}, {debate.tags.get(SOURCE)}", []).append(item)
+            found.setdefault(f"{name}, {item.debate.tags.get(SOURCE)}", []).append(item)
     ordered = dict(sorted(found.items()))
     whole = any(len(items) == len(recorded) for items in found.values())
     return ordered if whole else {"all": list(recorded), **ordered}
