@@ -8,6 +8,8 @@ from debate.errors import ConfigError
 
 PUBLISHED = "as published"
 """What the final verdicts of the live judges of published debates are shown under."""
+PEOPLE = "human/"
+"""What the names of people begin with who judge in a room of ours."""
 _OFFLINE = re.compile(r" \(offline, \w+\)$")
 
 
@@ -19,6 +21,16 @@ def offline_name(name: str, mode: str) -> str:
 def is_offline(judge: str) -> bool:
     """Whether ``offline_name`` made this name."""
     return _OFFLINE.search(judge) is not None
+
+
+def is_person(judge: str) -> bool:
+    """Whether a judge is a person, as far as its name tells: a live judge of published debates has any name."""
+    return judge == PUBLISHED or judge.startswith(PEOPLE) or is_offline(judge)
+
+
+def person_of(judge: str) -> str:
+    """Return the name of a person, the same whether it judged a published debate live or afterwards."""
+    return _OFFLINE.sub("", judge)
 
 
 def check_judge_name(name: str) -> None:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from debate.metrics.beliefs import Belief, combined_beliefs, single_beliefs
 from debate.metrics.calibration import FLOOR, brier_scores, calibration_error, log_scores, reliability
-from debate.metrics.intervals import Interval, cluster_mean, mean_gap
+from debate.metrics.intervals import Interval, cluster_mean
 from debate.metrics.miscalibration import calibration_interval, overconfidence
-from debate.metrics.rejection import Kept, rejection_curve
-from debate.metrics.temperature import Scaling, scaling
+from debate.metrics.rejection import rejection_curve
 from debate.record import Recorded
-from debate.report import Column, Figure, Section, Table
+from debate.report import Column, Section, Table
 from debate.report.table import Cell
 from tournaments.analysis_accuracy import ROBUST, Judging, judgings
 from tournaments.gather import Gathered

@@ -10,7 +10,7 @@ from statistics import fmean
 from debate.metrics.accuracy import accuracy, unparsed_share
 from debate.metrics.agreement import cohen_kappa
 from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean
-from debate.metrics.intervals import mean_gap as mean_gap  # commands that compare take it from here
+from debate.metrics.intervals import mean_gap as mean_gap  # noqa: PLC0414 - commands that compare take it from here
 from debate.record import Recorded
 from debate.report import Column, Table
 from debate.report.table import Cell

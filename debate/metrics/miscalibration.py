@@ -57,8 +57,8 @@ def calibration_interval(
         seed: Of the draws.
 
     Returns:
-        The error as ``calibration_error`` gives it, so biased upwards, with its interval; [0, 1] with one story. Where all stories
-        miss by the same, Wilson's with one trial a story, as in ``cluster_mean``.
+        The error as ``calibration_error`` gives it, so biased upwards, with its interval; [0, 1] with one story. Where
+        all stories miss by the same, Wilson's with one trial a story, as in ``cluster_mean``.
 
     Raises:
         ConfigError: As for ``calibration_error``, or unequal lengths.
