@@ -7,7 +7,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from debate.agents.debater import Debater
 from debate.agents.judge import Judge
@@ -18,12 +18,32 @@ from debate.record import Debate, Recorded, from_json, to_json, verdict_keys
 from debate.store import Store
 from debate.together import together
 from debate.transcript import Transcript
-from debate.verdict import Verdict, points
+from debate.verdict import Decision, Verdict, points
 from tournaments.held import Held
 from tournaments.ratings import Outcome
 from tournaments.setups import Setup
 
 OutcomeKind = Literal["hard", "soft"]
+
+
+@runtime_checkable
+class TranscriptJudge(Judge, Protocol):
+    """A judge that sees something else than the debate as it stands, such as a part of it: it makes its own view."""
+
+    async def judge(self, transcript: Transcript, draw: Draw) -> Decision:
+        """Decide on a debate.
+
+        Args:
+            transcript: The debate, seated in the order that is judged.
+            draw: As for ``Judge.decide``.
+
+        Returns:
+            Probabilities over the answers in the order of the seats, or unparsed with the reason.
+
+        Raises:
+            ModelError: The model failed for good.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +143,11 @@ async def judge_debate(debate: Debate, judge: Judge, store: Store, *, seed: int)
     kept = store.find("verdicts", keys)
 
     async def decide(key: str, transcript: Transcript) -> None:
-        decision = await judge.decide(transcript.view(story=story), draw)
+        decision = await (
+            judge.judge(transcript, draw)
+            if isinstance(judge, TranscriptJudge)
+            else judge.decide(transcript.view(story=story), draw)
+        )
         payload = to_json(Verdict.of(decision, judge=judge.name, order=transcript.seats))
         await store.put("verdicts", key, payload)
         kept[key] = payload

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import itertools
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from debate.together import together
 from debate.verdict import Verdict
 from tournaments.calls import Calls, judging_calls
 from tournaments.cast import Cast, Kept, check_judge_same, member_of, read_kept, weights_of, write_kept
-from tournaments.config import RejudgeConfig
+from tournaments.config import RejudgeConfig, SessionConfig
 from tournaments.contexts import thinks
 from tournaments.exports import export_by_judge
 from tournaments.field import UNTRAINED
@@ -194,21 +194,48 @@ async def ask_judges(
     write_kept(run, material.kept)
     if not judges:
         return {}
+    total = len(material.recorded) * len(judges)
+    with Progress("rejudge", total, plan.total_calls, session.meter) as progress:
+        return await decide_all(judges, material.recorded, run=run, config=config, progress=progress.advance)
+
+
+async def decide_all(
+    judges: Sequence[Judge],
+    recorded: Sequence[Recorded],
+    *,
+    run: RunFolder,
+    config: SessionConfig,
+    progress: Callable[[], None],
+) -> dict[str, list[Recorded]]:
+    """Have every judge judge every debate in both orders, all at once.
+
+    Args:
+        judges: Judges, names unique.
+        recorded: The debates.
+        run: The open run, which keeps the verdicts.
+        config: Seed and concurrency.
+        progress: Called after each debate and judge.
+
+    Returns:
+        By judge, each debate with its verdicts, or with the reason why the judge's model failed on it.
+
+    Raises:
+        DissoiError: Anything that stops the run.
+    """
     slots = asyncio.Semaphore(config.concurrency)
-    pairs = [(item, judge) for item in material.recorded for judge in judges]
-    with Progress("rejudge", len(pairs), plan.total_calls, session.meter) as progress:
+    pairs = [(item, judge) for item in recorded for judge in judges]
 
-        async def decide(item: Recorded, judge: Judge) -> Recorded:
-            async with slots:
-                try:
-                    verdicts = await judge_debate(item.debate, judge, run.store, seed=config.seed)
-                    judged = Recorded(item.debate, verdicts)
-                except ModelError as error:
-                    judged = Recorded(dataclasses.replace(item.debate, failed=str(error)), ())
-            progress.advance()
-            return judged
+    async def decide(item: Recorded, judge: Judge) -> Recorded:
+        async with slots:
+            try:
+                verdicts = await judge_debate(item.debate, judge, run.store, seed=config.seed)
+                judged = Recorded(item.debate, verdicts)
+            except ModelError as error:
+                judged = Recorded(dataclasses.replace(item.debate, failed=str(error)), ())
+        progress()
+        return judged
 
-        results = await together(decide(item, judge) for item, judge in pairs)
+    results = await together(decide(item, judge) for item, judge in pairs)
     found: dict[str, list[Recorded]] = {judge.name: [] for judge in judges}
     for (_, judge), judged in zip(pairs, results, strict=True):
         found[judge.name].append(judged)
