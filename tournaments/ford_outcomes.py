@@ -223,7 +223,7 @@ def accuracy_table(figures: Figures) -> Table:
     judged = any(found.judged is not None for _, found in figures)
     rows: list[list[Cell]] = []
     for name, found in figures:
-        row: list[Cell] = [name.run, name.dataset, found.n, _both(share.value for share in found.alone)]
+        row: list[Cell] = [spoken(name.run), name.dataset, found.n, _both(share.value for share in found.alone)]
         row += [found.col_s, found.col_h, found.majority, found.ford, found.gain]
         row += [found.judged] if judged else []
         rows.append([*row, f"{found.unread} of {found.predictions}"])
@@ -253,7 +253,7 @@ def incon_table(figures: Figures) -> Table:
     """INCON by round."""
     rounds = max(len(found.incon) for _, found in figures)
     rows: list[list[Cell]] = [
-        [name.run, name.dataset, *found.incon, *[None] * (rounds - len(found.incon))] for name, found in figures
+        [spoken(name.run), name.dataset, *found.incon, *[None] * (rounds - len(found.incon))] for name, found in figures
     ]
     columns = [Column("speakers, in order"), Column("data set"), Column("before", kind="share")]
     columns += [Column(f"turn {number}", kind="share") for number in range(1, rounds)]
@@ -267,7 +267,7 @@ def sway_table(figures: Figures) -> Table:
     """Who gives in to whom."""
     rows: list[list[Cell]] = [
         [
-            *(name.run, name.dataset, one.speaker, share, found.debated, found.agreed),
+            *(spoken(name.run), name.dataset, one.speaker, share, found.debated, found.agreed),
             *(
                 one.dominance_of_agreed,
                 one.dominance_of_debated,
@@ -303,7 +303,13 @@ def sway_table(figures: Figures) -> Table:
 def refused_table(refused: Iterable[Refused]) -> Table:
     """What cannot be measured, and why."""
     columns = (Column("speakers, in order"), Column("data set"), Column("samples", kind="count"), Column("reason"))
-    return Table("Refused", columns, [list(one) for one in refused])
+    rows: list[list[Cell]] = [[spoken(one.run), one.dataset, one.samples, one.reason] for one in refused]
+    return Table("Refused", columns, rows)
+
+
+def spoken(run: str) -> str:
+    """The speakers of a run, in order, for people."""
+    return run.replace(JOINT, ", ")
 
 
 def _both(shares: Iterable[float]) -> str:

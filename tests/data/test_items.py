@@ -188,7 +188,11 @@ def test_the_answers_in_words() -> None:
     assert ITEMS["two-mediators"].right == (max(shares, key=lambda name: shares[name]),)
     milk, tea = milk_in_tea()
     assert milk == tea
-    assert "the same" in ITEMS["milk-and-tea"].right
+    tea_item = ITEMS["milk-and-tea"]
+    for text in ("The same amount.", "just as much", "They are equal", "exactly the same volume"):
+        assert grade_answer(text, tea_item.right, tea_item.trap).right, text
+    for text in ("half as much", "twice as much", "not the same", "less"):
+        assert not grade_answer(text, tea_item.right, tea_item.trap).right, text
     assert set(ITEMS) == {*COMPUTED, "two-vans", "two-mediators", "milk-and-tea"}
 
 

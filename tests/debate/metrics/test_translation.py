@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debate.metrics.grades import grade, is_opposed, majority
@@ -44,6 +44,14 @@ OTHERS = {
         "He lent me 100 yuan, I pressed him twice and he won't pay.",
     ),
     "zh-fangbian": ("No rush, call me when you have time.", "No rush, ring me when you go to the bathroom."),
+    "zh-kaiyeche": (
+        "She carried on carefully until late, three nights in a row, for this exam.",
+        "For the exam she was in the dorm and took the car out three nights running.",
+    ),
+    "de-uebersehen": (
+        "From the tower the watchman could see the whole yard and missed nothing.",
+        "From the tower the guard could miss the entire yard, and nothing got past him.",
+    ),
     "zh-chicu": (
         "He got jealous when she danced three times with a coworker.",
         "He ate vinegar when she danced with a coworker.",
@@ -73,6 +81,7 @@ def plain_chrf(hypothesis: str, reference: str, order: int = 6, beta: float = 2)
 words = st.text(alphabet="abcde ", min_size=1, max_size=30).filter(str.strip)
 
 
+@settings(deadline=None)  # the first call imports sacrebleu
 @given(words, words)
 def test_chrf_is_what_its_definition_gives(one: str, other: str) -> None:
     assert overlap(one, [other]).chrf == pytest.approx(plain_chrf(one, other), abs=1e-6)
@@ -95,6 +104,13 @@ def test_references_show_their_own_reading(name: str) -> None:
     assert trap is not None
     assert (right.right, right.trapped, trap.right, trap.trapped) == (True, False, False, True)
     assert is_opposed(item, item.right[0], item.trap)
+
+
+def test_words_decide_where_the_door_is_not_locked() -> None:
+    # chrF alone takes both for the other one
+    item = ITEMS["zh-suo"]
+    assert reading(item, "It isn't locked, this door of ours has no bolt; chairs hold it") == "trap"
+    assert reading(item, "This door can't be locked; at night all we can do is wedge it shut with a chair.") == "right"
 
 
 @pytest.mark.parametrize("name", OTHERS)
