@@ -23,6 +23,7 @@ class Candidate:
         thinking: What the reply held outside the argument; never shown to others.
         flaws: Why it is not valid (too short, no quote, ...); empty for a valid candidate.
         score: The preference model's log-odds for the speaker's answer, or None where none was asked.
+        critique: The critique that it was written after; empty where there was none.
     """
 
     raw: str
@@ -30,6 +31,7 @@ class Candidate:
     thinking: str = ""
     flaws: tuple[str, ...] = ()
     score: float | None = None
+    critique: str = ""
 
     @property
     def valid(self) -> bool:

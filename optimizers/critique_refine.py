@@ -218,7 +218,8 @@ class CritiqueRefine:
         async def make(draws: Sequence[Draw]) -> list[Candidate]:
             completions = await self._model.sample(messages, draws=draws, sampling=self._sampling)
             read = (read_candidate(completion, view, self._limits) for completion in completions)
-            return [self._unless_it_tells(candidate, speech.argument, view) for candidate in read]
+            checked = (self._unless_it_tells(candidate, speech.argument, view) for candidate in read)
+            return [dataclasses.replace(candidate, critique=critique) for candidate in checked]
 
         again = draws_differ(self._model.capabilities, self._sampling)
         first = draw._replace(stream=f"refinement {round_} of {draw.stream}")

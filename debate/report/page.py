@@ -57,6 +57,7 @@ class _Speech:
 @dataclass(frozen=True, slots=True)
 class _Sample:
     candidate: Candidate
+    html: Markup
     chosen: bool
 
 
@@ -85,6 +86,15 @@ class _Combined:
     count: int
     for_a: float | None
     outcome: str
+    flips: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """What one judge said: by round, the final verdicts last, and of each round the page's own order first."""
+
+    judge: str
+    rounds: tuple[tuple[int | None, tuple[_Opinion, ...]], ...]
 
 
 def page_context(page: DebatePage) -> dict[str, object]:
@@ -117,8 +127,8 @@ def page_context(page: DebatePage) -> dict[str, object]:
         "verified": sum(speech.verified for speech in speeches),
         "quotes": sum(speech.verified + len(speech.unverified) for speech in speeches),
         "combined": combined_verdicts(page),
-        "opinions": [_opinion(transcript, verdict) for verdict in page.verdicts],
-        "facts": {**debate.tags, **(page.facts or {})},
+        "judgements": _judgements(page),
+        "facts": {**debate.tags, **_effort(debate), **(page.facts or {})},
     }
 
 
@@ -130,7 +140,8 @@ def index_row(page: DebatePage, number: int) -> dict[str, object]:
         number: The number of its page.
 
     Returns:
-        Values that JSON can hold; ``judges`` gives each judge's mean probability for the answer in seat A.
+        Values that JSON can hold; ``judges`` gives each judge's mean probability for the answer in seat A, what that
+        makes of the debate, and whether its two orders name different answers.
     """
     debate = page.debate
     transcript = debate.transcript
@@ -143,7 +154,7 @@ def index_row(page: DebatePage, number: int) -> dict[str, object]:
         "protocol": debate.protocol,
         "players": [debate.players[answer] for answer in transcript.seats],
         "gold": None if gold is None else transcript.seat_of(gold),
-        "judges": [[combined.judge, combined.for_a, combined.outcome] for combined in combined_verdicts(page)],
+        "judges": [[one.judge, one.for_a, one.outcome, one.flips] for one in combined_verdicts(page)],
         "verified": sum(quote.verified for quote in quotes),
         "quotes": len(quotes),
         "failed": debate.failed is not None,
@@ -159,8 +170,53 @@ def combined_verdicts(page: DebatePage) -> list[_Combined]:
         own = [verdict for verdict in final if verdict.judge == judge]
         probabilities = combine(own)
         for_a = None if probabilities is None else probabilities[transcript.seats[0]]
-        rows.append(_Combined(judge, len(own), for_a, _outcome(transcript, for_a)))
+        sides = {points(verdict.probabilities[0]) for verdict in own if verdict.probabilities is not None}
+        rows.append(_Combined(judge, len(own), for_a, _outcome(transcript, for_a), {0, 1} <= sides))
     return rows
+
+
+def said_text(page: DebatePage) -> str:
+    """All that a reader may look for by words: the answers, what was said, and judges' reasons; for the list's search.
+
+    Args:
+        page: The debate and its verdicts.
+
+    Returns:
+        Small letters, as the names stand on the page.
+    """
+    transcript = page.debate.transcript
+    texts = [*transcript.question.answers, *(turn.text for turn in transcript.view().turns)]
+    return "\n".join([*texts, *(verdict.reasoning for verdict in page.verdicts)]).lower()
+
+
+def _judgements(page: DebatePage) -> list[_Judgement]:
+    transcript = page.debate.transcript
+    found = []
+    for judge in dict.fromkeys(verdict.judge for verdict in page.verdicts):
+        rounds: dict[int | None, list[_Opinion]] = {}
+        for verdict in page.verdicts:
+            if verdict.judge == judge:
+                rounds.setdefault(verdict.round, []).append(_opinion(transcript, verdict))
+        ordered = sorted(rounds.items(), key=lambda row: (row[0] is None, row[0] or 0))
+        shown = ((number, tuple(sorted(own, key=lambda one: one.swapped))) for number, own in ordered)
+        found.append(_Judgement(judge, tuple(shown)))
+    return found
+
+
+def _effort(debate: Debate) -> dict[str, str]:
+    """What the debate took, as far as its transcript tells; nothing where nobody spoke."""
+    turns = debate.transcript.turns
+    samples = [sample for turn in turns for sample in turn.candidates]
+    if not samples:
+        return {}
+    invalid = sum(not sample.valid for sample in samples)
+    critiques = sum(bool(sample.critique) for sample in samples)
+    words = sum(len(sample.raw.split()) or sample.argument.words for sample in samples)
+    text = (
+        f"{len(samples)} candidates of {words:,} words for {len(turns)} {'speech' if len(turns) == 1 else 'speeches'}"
+    )
+    text += f", {invalid} not valid" if invalid else ""
+    return {"What it took": text + (f", {critiques} written after a critique" if critiques else "")}
 
 
 def _in_order(transcript: Transcript) -> list[Turn]:
@@ -203,14 +259,13 @@ def _speech(debate: Debate, turn: Turn, passages: list[Passage]) -> _Speech:
     transcript = debate.transcript
     (seen,) = dataclasses.replace(transcript, turns=(turn,)).view().turns
     story = transcript.question.story
-    anchors: list[str | None] = []
+    anchors: list[int | None] = []
     for quote in turn.argument.quotes:
         if story is None or quote.span is None:
             anchors.append(None)
             continue
-        anchor = f"passage-{len(passages) + 1}"
-        passages.append(Passage(anchor, *quote.span, f"{seen.speaker} in round {turn.round}"))
-        anchors.append(anchor)
+        passages.append(Passage(len(passages) + 1, *quote.span, f"{seen.speaker} in round {turn.round}"))
+        anchors.append(len(passages))
     return _Speech(
         seen.seat,
         seen.to,
@@ -221,13 +276,15 @@ def _speech(debate: Debate, turn: Turn, passages: list[Passage]) -> _Speech:
         turn,
         sum(quote.verified for quote in turn.argument.quotes),
         tuple(quote for quote in turn.argument.quotes if not quote.verified),
-        tuple(_samples(turn)),
+        tuple(_samples(turn, seen.frame)),
     )
 
 
-def _samples(turn: Turn) -> Iterable[_Sample]:
+def _samples(turn: Turn, seat: Seat | None) -> Iterable[_Sample]:
     spoken = next((sample for sample in turn.candidates if sample.argument == turn.argument), None)
-    return (_Sample(candidate, candidate is spoken) for candidate in turn.candidates)
+    for candidate in turn.candidates:
+        unplaced = [None] * len(candidate.argument.quotes)
+        yield _Sample(candidate, speech_html(candidate.argument, seat, unplaced), candidate is spoken)
 
 
 def _opinion(transcript: Transcript, verdict: Verdict) -> _Opinion:

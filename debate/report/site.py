@@ -15,10 +15,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from debate.errors import StoreError
 from debate.report.figure import Figure, plain_text
-from debate.report.page import DebatePage, index_row, page_context
+from debate.report.page import DebatePage, index_row, page_context, said_text
 from debate.report.scripts import to_script
 from debate.report.table import Table, format_cell, format_number
-from debate.report.talk import TalkPage, talk_row
+from debate.report.talk import TalkPage, talk_row, talk_text
 
 #: Whatever has a page of its own.
 Page = DebatePage | TalkPage
@@ -27,7 +27,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _PAGE_NAME = re.compile(r"[1-9][0-9]*\.html")
 
 # On a file: page some browsers take 'self' for nothing, so the scheme is named beside it; on a server it adds nothing.
-# Pages of debates hold hostile text, so they allow nothing but our own two files. Plotly styles its figures in place
+# Pages of debates hold hostile text, so they allow nothing but our own files. Plotly styles its figures in place
 # and draws heat maps as data images; the overview, which shows them, allows that too.
 _POLICY = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; base-uri 'none'; form-action 'none'"
 _FIGURE_POLICY = (
@@ -96,9 +96,7 @@ def write_report(report: Report, debates: Iterable[Page], folder: Path) -> Path:
         overview = environment().get_template("report.html.j2")
         with _whole_file(folder / "report.html") as file:
             policy = _FIGURE_POLICY if figures else _POLICY
-            file.writelines(
-                overview.generate(report=report, policy=policy, count=count, talks=talks, figures=bool(figures))
-            )
+            file.writelines(overview.generate(report=report, policy=policy, count=count, talks=talks))
         _remove_stale(pages, count)
     except StoreError:
         # From reading the debates; its message already says what to do.
@@ -112,7 +110,7 @@ def write_report(report: Report, debates: Iterable[Page], folder: Path) -> Path:
 
 
 def _write_assets(assets: Path, figures: Sequence[Figure]) -> None:
-    for name in ("report.css", "report.js"):
+    for name in ("report.css", "list.js", "report.js"):
         with _whole_file(assets / name) as file:
             file.write((_TEMPLATES / name).read_text(encoding="utf-8"))
     if not figures:
@@ -130,8 +128,9 @@ def _write_debates(report: Report, debates: Iterable[Page], pages: Path, assets:
     """Write a page for each; returns how many there are, and whether they are discussions."""
     debate, talk = (environment().get_template(f"{name}.html.j2") for name in ("debate", "talk"))
     number, talks = 0, False
-    with _whole_file(assets / "debates.js") as index:
+    with _whole_file(assets / "debates.js") as index, _whole_file(assets / "words.js") as words:
         index.write("window.dissoiDebates = [\n")
+        words.write("window.dissoiWords = [\n")
         for number, (page, last) in enumerate(_with_last(debates), start=1):
             talks = isinstance(page, TalkPage)
             shown = {"report": report, "policy": _POLICY, "number": number, "last": last}
@@ -142,7 +141,9 @@ def _write_debates(report: Report, debates: Iterable[Page], pages: Path, assets:
                     file.write(debate.render(**shown, **page_context(page)))
             row = talk_row(page, number) if isinstance(page, TalkPage) else index_row(page, number)
             index.write(f"{to_script(row)},\n")
+            words.write(f"{to_script(talk_text(page) if isinstance(page, TalkPage) else said_text(page))},\n")
         index.write("];\n")
+        words.write("];\n")
     return number, talks
 
 

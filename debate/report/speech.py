@@ -14,7 +14,8 @@ from markupsafe import Markup, escape
 from debate.quotes import Argument, Name, Quote, Seat
 
 _VERIFIED = Markup(
-    '<a class="quote verified" href="#{anchor}" title="Verified: the story says this. Follow the link to the passage.">'
+    '<a class="quote verified" id="quote-{number}" href="#passage-{number}" '
+    'title="Verified: the story says this. Follow the link to the passage.">'
     '<span class="sr">verified quote: </span>{text}</a><span class="mark verified" aria-hidden="true">✓</span>'
 )
 _VERIFIED_UNPLACED = Markup(
@@ -27,8 +28,9 @@ _UNVERIFIED = Markup(
     '<span class="mark unverified" aria-hidden="true">✗ unverified</span>'
 )
 _NAME = Markup('<bdi class="name">{text}</bdi>')
-_ANCHOR = Markup('<span class="anchor" id="{anchor}"></span>')
+_ANCHOR = Markup('<span class="anchor" id="passage-{number}"></span>')
 _PASSAGE = Markup('<mark class="passage" data-quotes="{anchors}" title="{title}">{text}</mark>')
+_BACK = Markup('<a class="back" href="#quote-{number}" aria-label="Back to what {speaker} said" title="{speaker}"></a>')
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +38,26 @@ class Passage:
     """A passage of the story that a speech quotes.
 
     Attributes:
-        anchor: Its id on the page.
+        number: From 1 on; its id on the page is made of it, and so is that of the quote.
         start: Where it starts, in characters of the story.
         end: Where it ends (half-open).
         quoted_by: By whom and when, for readers.
     """
 
-    anchor: str
+    number: int
     start: int
     end: int
     quoted_by: str
 
 
-def speech_html(argument: Argument, seat: Seat | None, anchors: Sequence[str | None]) -> Markup:
+def speech_html(argument: Argument, seat: Seat | None, anchors: Sequence[int | None]) -> Markup:
     """Render a speech with its quotes marked and its names right for a seat.
 
     Args:
         argument: The speech.
         seat: The seat on the page that its names are written for: its speaker's own, of a judge the one it called A;
             None to name nobody by letter.
-        anchors: For each quote of ``argument.quotes`` the id of its passage, or None where the page shows none.
+        anchors: For each quote of ``argument.quotes`` the number of its passage, or None where the page shows none.
 
     Returns:
         HTML; a verified quote links to its passage.
@@ -80,27 +82,29 @@ def story_html(story: str, passages: Sequence[Passage]) -> Markup:
         passages: What is quoted from it, each with an id to link to.
 
     Returns:
-        HTML with one anchor for each passage.
+        HTML with one anchor for each passage, and behind it a link back to its quote.
     """
     inside = [passage for passage in passages if 0 <= passage.start < passage.end <= len(story)]
     edges = sorted({0, len(story), *(edge for passage in inside for edge in (passage.start, passage.end))})
     parts: list[Markup] = []
     for start, end in itertools.pairwise(edges):
         covering = [passage for passage in inside if passage.start <= start and end <= passage.end]
-        parts.extend(_ANCHOR.format(anchor=passage.anchor) for passage in covering if passage.start == start)
+        parts.extend(_ANCHOR.format(number=passage.number) for passage in covering if passage.start == start)
         text = story[start:end]
         if not covering:
             parts.append(escape(text))
             continue
-        anchors = " ".join(passage.anchor for passage in covering)
+        anchors = " ".join(f"passage-{passage.number}" for passage in covering)
         title = "Quoted by " + ", ".join(dict.fromkeys(passage.quoted_by for passage in covering))
         parts.append(_PASSAGE.format(anchors=anchors, title=title, text=text))
+        ending = (passage for passage in covering if passage.end == end)
+        parts.extend(_BACK.format(number=passage.number, speaker=passage.quoted_by) for passage in ending)
     return Markup("").join(parts)
 
 
-def _quote_html(quote: Quote, anchor: str | None) -> Markup:
+def _quote_html(quote: Quote, anchor: int | None) -> Markup:
     if not quote.verified:
         return _UNVERIFIED.format(text=quote.text)
     if anchor is None:
         return _VERIFIED_UNPLACED.format(text=quote.text)
-    return _VERIFIED.format(anchor=anchor, text=quote.text)
+    return _VERIFIED.format(number=anchor, text=quote.text)

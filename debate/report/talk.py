@@ -122,9 +122,15 @@ def talk_row(page: TalkPage, number: int) -> dict[str, object]:
         "protocol": page.kind,
         "players": list(page.speakers),
         "gold": ", ".join(right) or None,
-        "judges": [[result.by, result.answer, result.outcome] for result in page.results],
+        "judges": [[result.by, result.answer, result.outcome, False] for result in page.results],
         "verified": 0,
         "quotes": 0,
         "failed": page.failed is not None,
         "talk": True,
     }
+
+
+def talk_text(page: TalkPage) -> str:
+    """All that a reader may look for by words, in small letters; for the list's search."""
+    texts = [*(option.text for option in page.options), *(said.text for part in page.parts for said in part.said)]
+    return "\n".join([*texts, *(result.text for result in page.results)]).lower()

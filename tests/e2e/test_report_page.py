@@ -6,6 +6,7 @@ Run as a script, ``python tests/e2e/test_report_page.py FOLDER`` writes the real
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -273,14 +274,14 @@ class Watched:
     trouble: list[str]
 
     def open(self, path: Path) -> Page:
-        self.page.goto(path.as_uri())
+        self.page.goto(path.as_uri(), wait_until="domcontentloaded")
         return self.page
 
 
 @pytest.fixture
 def watched(browser: Browser) -> Iterator[Watched]:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(120_000)
     trouble: list[str] = []
 
     def dismiss(dialog: Dialog) -> None:
@@ -358,27 +359,131 @@ def test_the_list_filters_and_pages_and_its_links_work(watched: Watched, realist
     assert page.get_by_role("heading", level=1).is_visible()
     page.get_by_role("link", name="Next").click()
     page.get_by_role("link", name="All debates").click()
-    page.wait_for_url("**/report.html#debates")
+    page.wait_for_url("**/report.html#debates?*")
+
+
+def numbers(page: Page) -> list[int]:
+    """The numbers of the debates that the list shows."""
+    return [int(text) for text in page.locator("#rows td.number").all_inner_texts()]
+
+
+def test_filters_find_what_the_debates_say(watched: Watched, realistic: Path) -> None:
+    page = watched.open(realistic)
+    # Every fifth debate has an order that could not be read; its judge named the right answer in one order alone.
+    page.get_by_label("Outcome").select_option("unparsed")
+    assert numbers(page) == list(range(1, 121, 5))
+    page.get_by_label("Outcome").select_option("orders disagree")
+    found = set(numbers(page))
+    assert found
+    assert not found & set(range(1, 121, 5))
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Quotes").select_option("all verified")
+    assert page.locator("#count").inner_text() == "0 of 120 debates"
+    page.get_by_label("Quotes").select_option("some unverified")
+    assert page.locator("#count").inner_text() == "120 of 120 debates"
+    # Words of a speech, with the answers apart: these were quoted by the defenders of one answer of one question.
+    page.get_by_label("Words").fill("into the stove with his own hands")
+    page.wait_for_function("document.querySelector('#count').textContent === '30 of 120 debates'")
+    assert numbers(page) == list(range(2, 121, 4))
+
+
+def test_the_address_keeps_filters_order_and_page(watched: Watched, realistic: Path) -> None:
+    page = watched.open(realistic)
+    page.get_by_label("Player").select_option("extractive")
+    share = page.get_by_role("button", name="P(right)")
+    share.click()
+    shares = [
+        float(text.rstrip("%"))
+        for text in page.locator("#rows td[data-label='P(right)']").all_inner_texts()
+        if text != "–"
+    ]
+    assert shares == sorted(shares)
+    share.click()
+    assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
+    page.get_by_role("button", name="Next").click()
+    shown = numbers(page)
+    address = page.url
+    assert "player=extractive" in address
+    assert "page=2" in address
+    page.goto("about:blank")
+    page.goto(address)
+    assert numbers(page) == shown
+    assert page.get_by_label("Player").input_value() == "extractive"
+    # A debate goes on in this list, and comes back to its place in it.
+    page.locator("#rows a").nth(1).click()
+    page.get_by_text(re.compile(r"^52 of \d+ found$")).wait_for()
+    page.get_by_role("link", name="Next").click()
+    page.wait_for_url(f"**/debates/{shown[2]}.html?*")
+    page.keyboard.press("k")
+    page.wait_for_url(f"**/debates/{shown[1]}.html?*")
+    page.keyboard.press("u")
+    page.wait_for_url("**/report.html#debates?*")
+    assert numbers(page) == shown
+    assert page.evaluate("Number(document.activeElement.dataset.n)") == shown[1]
+    # What no report has is as nothing.
+    page.goto("about:blank")
+    page.goto(f"{realistic.as_uri()}#debates?outcome=nonsense&sort=constructor&page=-7&at=x&judge=<script>")
+    assert numbers(page) == list(range(1, 51))
+
+
+def test_the_list_is_read_by_keys(watched: Watched, realistic: Path) -> None:
+    page = watched.open(realistic)
+    at = "Number(document.activeElement.dataset.n)"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "filter-words"
+    page.keyboard.type("joke /")  # letters are letters here
+    assert page.get_by_label("Words").input_value() == "joke /"
+    page.keyboard.press("Escape")
+    assert page.get_by_label("Words").input_value() == ""
+    page.keyboard.press("Enter")
+    assert page.evaluate(at) == 1
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("j")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("k")
+    assert page.evaluate(at) == 2
+    page.locator("#rows a").last.focus()
+    page.keyboard.press("j")
+    assert page.evaluate(at) == 51
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(at) == 50
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/debates/50.html")
+    page.keyboard.press("s")
+    assert page.locator(".story").is_visible()
+    page.keyboard.press("j")
+    page.wait_for_url("**/debates/51.html")
 
 
 def test_everything_is_reached_by_keyboard(watched: Watched, realistic: Path) -> None:
     page = watched.open(realistic)
     reached = []
-    for _ in range(40):
+    for _ in range(60):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.getAttribute('href')"))
         if reached[-1] == "debates/1.html":
             break
     assert reached[0] == "#main"
-    assert [name for name in ("filter-words", "filter-player", "filter-outcome", "list") if name not in reached] == []
+    assert [
+        f"filter-{name}" for name in ("words", "player", "outcome", "quotes") if f"filter-{name}" not in reached
+    ] == []
+    assert "list" in reached
     page.keyboard.press("Enter")
     page.wait_for_url("**/debates/1.html")
     for _ in range(20):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.className") == "quote verified":
             break
+    quote = page.evaluate("document.activeElement.id")
     page.keyboard.press("Enter")
     page.wait_for_function("document.activeElement.matches('mark.current')")
+    # And back, by the link behind the passage.
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/debates/1.html#{quote}")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('.speech') !== null")
 
 
 def test_a_debate_shows_quotes_in_their_place_and_the_verdicts_by_seat(watched: Watched, realistic: Path) -> None:
@@ -406,6 +511,8 @@ def test_a_debate_shows_quotes_in_their_place_and_the_verdicts_by_seat(watched: 
     # Names were written for seat B; this debate shows the speaker in seat A.
     assert "Debater A asks the judge" in page.locator(".speech.side-A .text").first.inner_text()
     assert page.locator(".verdict").count() == 2
+    left, right = boxes(page, ".verdict")
+    assert left[1] == right[1]
     # The judge gave answer 0 a 0.44 in one order and 0.6 in the other; seat A holds answer 1.
     assert "A 48.0%" in page.locator(".combined").inner_text().replace("\n", " ")
     assert "seats exchanged" in page.locator(".verdict").nth(1).inner_text()
@@ -472,6 +579,8 @@ def test_hostile_text_stays_text(watched: Watched, hostile: Path) -> None:
         if path == hostile:
             page.locator(".plot svg.main-svg").nth(1).wait_for()
             assert page.locator("#rows tr").count() == 3
+            for select in ("player", "protocol"):
+                page.locator(f"#filter-{select}").select_option(index=1)
             page.locator("#filter-words").fill("<script>alert(1)</script>")
             assert page.locator("#rows tr").count() == 3
             page.locator(".plot .nsewdrag").first.hover()
@@ -482,7 +591,7 @@ def test_hostile_text_stays_text(watched: Watched, hostile: Path) -> None:
         scripts = page.eval_on_selector_all("script", "all => all.map(script => script.getAttribute('src'))")
         assert set(scripts) <= {
             f"{'' if path == hostile else '../'}assets/{name}.js"
-            for name in ("report", "debates", "figures", "plotly.min")
+            for name in ("report", "list", "debates", "words", "figures", "plotly.min")
         }
         links = page.eval_on_selector_all("a", "all => all.map(link => link.getAttribute('href'))")
         assert [

@@ -35,11 +35,11 @@ from debate.report import (
     write_report,
 )
 from debate.report.figure import plain_text
-from debate.report.page import index_row, page_context
+from debate.report.page import index_row, page_context, said_text
 from debate.report.scripts import to_script
 from debate.report.speech import Passage, speech_html, story_html
 from debate.report.table import Kind
-from debate.transcript import Transcript, Turn
+from debate.transcript import Candidate, Transcript, Turn
 from debate.verdict import Verdict
 
 STORY = "The lamp was lit at nine. Nobody came to the door. The tins stood in a row."
@@ -243,15 +243,17 @@ def test_a_story_keeps_its_text_and_gets_one_anchor_a_passage(story: str, data: 
     for number in range(data.draw(st.integers(0, 5))):
         start = data.draw(st.integers(0, len(story) - 1))
         end = data.draw(st.integers(start + 1, len(story)))
-        passages.append(Passage(f"p{number}", start, end, "Debater A"))
+        passages.append(Passage(number + 1, start, end, "Debater A"))
     html = str(story_html(story, passages))
     tree = Tree(html)
     assert tree.text == story
     anchors = [attributes["id"] for tag, attributes in tree.elements if tag == "span"]
-    assert sorted(map(str, anchors)) == sorted(passage.anchor for passage in passages)
+    assert sorted(map(str, anchors)) == sorted(f"passage-{passage.number}" for passage in passages)
+    back = [attributes["href"] for tag, attributes in tree.elements if tag == "a"]
+    assert sorted(map(str, back)) == sorted(f"#quote-{passage.number}" for passage in passages)
     for passage in passages:
         marked = re.findall(r'<mark[^>]*data-quotes="([^"]*)"[^>]*>([^<]*)</mark>', html)
-        text = "".join(text for names, text in marked if passage.anchor in names.split())
+        text = "".join(text for names, text in marked if f"passage-{passage.number}" in names.split())
         assert Tree(text).text == story[passage.start : passage.end]
 
 
@@ -271,8 +273,7 @@ def test_a_row_of_the_list_sums_up_in_the_frame_of_the_seats() -> None:
     row = index_row(page(seats=(1, 0)), 7)
     assert (row["n"], row["players"], row["gold"]) == (7, ["y", "x"], "A")
     # Final verdicts alone: the mean of 0.7 and 0.6 for answer 1, which sits in seat A.
-    ((judge, for_a, outcome),) = judges(row)
-    assert (judge, for_a, outcome) == ("judge", pytest.approx(0.65), "right")
+    assert judges(row) == [["judge", pytest.approx(0.65), "right", False]]
     assert (row["verified"], row["quotes"], row["failed"]) == (2, 3, False)
 
 
@@ -281,7 +282,7 @@ def test_outcomes_without_gold_name_the_seat_and_an_unparsed_order_is_a_win_for_
     debate = page().debate
     one_order = [Verdict("j", (0, 1), (0.9, 0.1)), Verdict("j", (1, 0), None, unparsed="two answers")]
     row = index_row(DebatePage(debate, one_order), 1)
-    assert judges(row) == [["j", None, "unparsed"]]
+    assert judges(row) == [["j", None, "unparsed", False]]
 
 
 def test_a_judge_that_looks_at_letters_alone_ties_whatever_it_rounds_to() -> None:
@@ -289,8 +290,8 @@ def test_a_judge_that_looks_at_letters_alone_ties_whatever_it_rounds_to() -> Non
     for number in range(1, 1000):
         first, second = number / (number + 700), 700 / (number + 700)
         verdicts = [Verdict("j", (0, 1), (first, second)), Verdict("j", (1, 0), (second, first))]
-        ((_, _, outcome),) = judges(index_row(DebatePage(debate, verdicts), 1))
-        assert outcome == "tie"
+        ((_, _, outcome, flips),) = judges(index_row(DebatePage(debate, verdicts), 1))
+        assert (outcome, flips) == ("tie", number != 700)
     close = Verdict("j", (0, 1), (0.5 + 1e-6, 0.5 - 1e-6))
     assert judges(index_row(DebatePage(debate, [close]), 1))[0][2] == "wrong"
     almost = Verdict("j", (0, 1), (0.5 + 1e-12, 0.5 - 1e-12))
@@ -383,6 +384,43 @@ def test_a_baseline_shows_its_verdicts_alone(tmp_path: Path, protocol: str, why:
     assert "Nobody spoke" in shown_text(speaking("simultaneous", (), ("x", "y")), tmp_path)
 
 
+def test_verdicts_stand_by_judge_and_round_the_final_ones_last(tmp_path: Path) -> None:
+    shown = page()
+    verdicts = [*shown.verdicts, Verdict("judge", (1, 0), (0.5, 0.5), round=1), Verdict("other", (1, 0), (0.2, 0.8))]
+    judgements = cast("list[Any]", page_context(DebatePage(shown.debate, verdicts))["judgements"])
+    assert [one.judge for one in judgements] == ["judge", "other"]
+    assert [(number, [one.swapped for one in own]) for number, own in judgements[0].rounds] == [
+        (1, [False, True]),
+        (None, [False, True]),
+    ]
+    text = shown_text(DebatePage(shown.debate, verdicts), tmp_path)
+    assert text.index("After round 1") < text.index("Final")
+
+
+def test_candidates_show_their_scores_and_the_critique_they_were_written_after(tmp_path: Path) -> None:
+    spoken, other = (
+        parse_argument(text, STORY, seat="A") for text in ("See Debater B.", "No, <quote>lit at ten</quote>")
+    )
+    samples = (
+        Candidate("raw one", other, score=-0.5),
+        Candidate("raw two", spoken, score=1.5, critique=f"Be brief. {ATTACK}"),
+    )
+    shown = speaking("simultaneous", (Turn.choose(samples, 1, round_=1, answer=0),), ("x", "y"))
+    text = shown_text(shown, tmp_path)
+    assert "Score -0.50. Valid. No, unverified quote: lit at ten✗ unverified Whole reply raw one" in text
+    assert f"Spoken. Score +1.50. Valid. Written after the critique: Be brief. {' '.join(ATTACK.split())}" in text
+    assert "2 candidates of 4 words for 1 speech, 1 written after a critique" in text
+
+
+def test_words_are_looked_for_in_answers_speeches_and_reasons_as_the_page_names_them() -> None:
+    debate = page(seats=(1, 0)).debate
+    text = said_text(DebatePage(debate, [Verdict("judge", (0, 1), (0.3, 0.7), reasoning="Nine IS written.")]))
+    # The first speaker called itself Debater A; this page seats it in B.
+    assert "debater b says" in text
+    assert "at eight." in text
+    assert "nine is written." in text
+
+
 # --- the folder -------------------------------------------------------------------------------------------------------
 
 
@@ -393,18 +431,19 @@ def test_a_report_is_a_folder_of_whole_files(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     assert path == folder / "report.html"
     assert sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()) == [
-        *(f"assets/{name}" for name in ("debates.js", "figures.js", "plotly.min.js", "report.css", "report.js")),
+        *(f"assets/{name}.js" for name in ("debates", "figures", "list", "plotly.min")),
+        *(f"assets/{name}" for name in ("report.css", "report.js", "words.js")),
         *(f"debates/{number}.html" for number in (1, 2, 3)),
         "report.html",
     ]
     assert [row["id"] for row in data_of(folder / "assets" / "debates.js")] == ["d0", "d1", "d2"]
     pages = [(folder / "debates" / f"{number}.html").read_text(encoding="utf-8") for number in (1, 2, 3)]
-    assert ['rel="prev"' in text for text in pages] == [False, True, True]
-    assert ['rel="next"' in text for text in pages] == [True, True, False]
-    # A shorter report leaves no page of the longer one, and plotly is there only for figures.
+    assert ['rel="prev" hidden' in text for text in pages] == [True, False, False]
+    assert ['rel="next" hidden' in text for text in pages] == [False, False, True]
+    # A shorter report leaves no page of the longer one, and there is no place for a figure where there is none.
     write_report(Report("Run"), [page()], folder)
     assert [file.name for file in (folder / "debates").iterdir()] == ["1.html"]
-    assert "plotly" not in path.read_text(encoding="utf-8")
+    assert "data-figure" not in path.read_text(encoding="utf-8")
     assert write_report(Report("Run"), [], tmp_path / "none").read_text(encoding="utf-8").count("No debates.") == 1
 
 
@@ -460,7 +499,7 @@ def test_hostile_text_is_escaped_in_every_file(tmp_path: Path) -> None:
         assert all(attributes.get("src") for tag, attributes in tree.elements if tag == "script")
         assert not any(key.startswith("on") or key == "style" for _, attributes in tree.elements for key in attributes)
         assert "default-src &#39;none&#39;" in html
-    for name in ("debates.js", "figures.js"):
+    for name in ("debates.js", "figures.js", "words.js"):
         assert "<" not in (tmp_path / "assets" / name).read_text(encoding="utf-8")
 
 

@@ -45,11 +45,11 @@ def test_the_list_has_a_row_with_the_answer_of_each_result(tmp_path: Path) -> No
     rows = [json.loads(line.rstrip(",")) for line in script.splitlines()[1:-1]]
     assert [row["n"] for row in rows] == [1, 2]
     assert rows[0]["gold"] == "B"
-    assert rows[0]["judges"] == [["FORD", "B", "right"], ["judge", None, "no answer"]]
+    assert rows[0]["judges"] == [["FORD", "B", "right", False], ["judge", None, "no answer", False]]
     assert (rows[0]["talk"], rows[0]["failed"], len(rows[0]["players"])) == (True, False, 3)
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Speakers" in report
-    assert "Verified quotes" not in report
+    assert "Quotes verified" not in report
 
 
 def test_a_failed_discussion_says_so(tmp_path: Path) -> None:
