@@ -173,7 +173,7 @@ class Command(Generic[ConfigT]):
 
 
 def _with_underscores(flag: str) -> str:
-    """Read ``--against-paper`` as the key ``against_paper``; keys below it, which may be anybody's, stay as they are."""
+    """Read ``--against-paper`` as the key ``against_paper``; keys below it may be anybody's and stay as they are."""
     key, dot, rest = flag[2:].partition(".")
     if f"--{key}" in {"--dry-run", "--help"} or not flag.startswith("--"):
         return flag

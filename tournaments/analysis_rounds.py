@@ -21,7 +21,9 @@ from tournaments.gather import Gathered
 from tournaments.judged import group_name, speaks
 from tournaments.metrics import Values, interval
 
+LONG = 6
 _SHARE = (0.0, 1.0)
+_FEW = 0.1  # of the debates of a protocol; where fewer go on, a row by round is no longer read
 
 
 class Belief(NamedTuple):
@@ -140,9 +142,9 @@ def round_figures(followed: Sequence[Course]) -> list[RoundFigures]:
 
 
 def by_length(item: Recorded) -> Iterator[tuple[str, Recorded]]:
-    """Name how many rounds a debate had."""
+    """Name how many rounds a debate had; very long ones are one group."""
     rounds = rounds_heard(item.debate)
-    yield f"{rounds} round{'' if rounds == 1 else 's'}", item
+    yield f"{rounds} round{'' if rounds == 1 else 's'}" if rounds <= LONG else f"over {LONG} rounds", item
 
 
 class RewardFigures(NamedTuple):
@@ -227,6 +229,7 @@ def round_table(followed: Mapping[tuple[str, str], Sequence[Course]]) -> Table:
         ]
         for (judge, group), own in followed.items()
         for one in round_figures(own)
+        if one.given >= _FEW * len(own)
     ]
     columns = (
         Column("judge"),
@@ -243,7 +246,7 @@ def round_table(followed: Mapping[tuple[str, str], Sequence[Course]]) -> Table:
         "'Verdicts', 'right': those given after just so many rounds. Where the judge chooses when to stop, few and "
         "hard debates are left in the end, so read the columns after them: all debates, those that had ended by then "
         "with their final verdict. 'Change': by how much more often the judge is right than at its first judgement of "
-        f"the same debates. {ROBUST}"
+        f"the same debates. Rounds that fewer than a tenth of the debates had are in the JSON alone. {ROBUST}"
     )
     return Table("Judge right, by rounds heard", columns, rows, note=note)
 
