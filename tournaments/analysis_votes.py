@@ -258,7 +258,8 @@ _COUNTED = (
 _NOTES = {
     "votes": "Drawn without replacement from the votes that verdicts count; each order of the answers by itself. "
     "'One is right': one vote; 'gain' and 'fewer errors' are against it.",
-    "judges": f"On the debates that all of them have judged; a judge's probability is the mean of its orders. {_COUNTED}",
+    "judges": "On the debates that all of them have judged; a judge's probability is the mean of its orders. "
+    f"{_COUNTED}",
     "people": f"People who judged one debate to its end, live or afterwards. {_COUNTED}",
     "people_and_models": "The mean probability of the people who judged a debate and that of the models, counted "
     "together, against either alone.",

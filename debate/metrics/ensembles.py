@@ -1,8 +1,8 @@
 """Several judges, or several votes of one, counted together: how much more often they are right than one of them.
 
-Three ways to count. ``majority``: each names an answer, a tie is half a vote for either. ``confidence``: a vote weighs as
-much as its probability is away from one half, so the answer with the higher mean probability wins. ``log_odds``: log-odds
-are added up, as if each had seen evidence of its own; the very sure decide.
+Three ways to count. ``majority``: each names an answer, a tie is half a vote for either. ``confidence``: a vote weighs
+as much as its probability is away from one half, so the answer with the higher mean probability wins. ``log_odds``:
+log-odds are added up, as if each had seen evidence of its own; the very sure decide.
 """
 
 from __future__ import annotations

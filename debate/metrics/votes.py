@@ -27,9 +27,8 @@ class Votes(NamedTuple):
 def votes_of(probability: float, asked: int) -> Votes | None:
     """Read a count back from the probability that it was turned into, (won + 1/2) / (cast + 1).
 
-    Votes that named no answer are left out of a count, up to half of those asked for. So 3 of 5 cast has a probability
-    of its own, and the largest count that has the given one is taken: one half, of 4 votes 2 : 2 or of 2 votes 1 : 1, is
-    read as the former, which the same share of votes went to.
+    Votes that named no answer are left out of a count, up to half of those asked for, so the count may be of fewer. Of
+    several counts with this probability (one half is 2 : 2 of 4 votes as well as 1 : 1 of 2) the largest is taken.
 
     Args:
         probability: Of an answer, of two.

@@ -1,0 +1,449 @@
+"""Biases of judges: what moves their verdicts besides the truth."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from debate.metrics.accuracy import accuracy, final_verdicts
+from debate.metrics.bias import PositionBias, position_bias
+from debate.metrics.concessions import Concession, without_concessions
+from debate.metrics.contrast import Contrast, contrast
+from debate.metrics.intervals import Interval, cluster_mean, mean_gap
+from debate.metrics.win_rate import WinRate, consultant_win_rate
+from debate.record import Recorded
+from debate.report import Column, Section, Table
+from debate.report.table import Cell
+from debate.verdict import points
+from tournaments.analysis_accuracy import ROBUST, judgings
+from tournaments.families import family_of
+from tournaments.gather import Gathered
+from tournaments.judged import groups_of
+from tournaments.leanings import FACTORS, Factor, Sided, leanings, sided
+from tournaments.metrics import Values, interval
+
+NAMES: Mapping[Factor, str] = {
+    "right": "being right",
+    "first": "being shown first",
+    "words": "a hundred words more",
+    "verified": "a verified quote more",
+    "unverified": "an unverified quote more",
+}
+_SAID: tuple[Factor, ...] = ("words", "verified", "unverified")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What the order of the answers does to a judge.
+
+    Attributes:
+        bias: By debates judged in both orders; None where there are none.
+        split: Accuracy where the right answer was shown first and second, and the difference; None without both.
+    """
+
+    bias: PositionBias | None
+    split: Contrast | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lean:
+    """What one difference between the sides does to a judge.
+
+    Attributes:
+        factor: What differs.
+        split: Accuracy where the right side has more of it and where it has less, and the difference.
+        alone: Log-odds by choice that one more of it wins, beside the pull towards the right answer.
+        together: The same, fitted with all factors.
+        graded: The same by probability instead of choice.
+    """
+
+    factor: Factor
+    split: Contrast | None
+    alone: Interval | None
+    together: Interval | None
+    graded: Interval | None
+
+
+def position(recorded: Sequence[Recorded]) -> Position:
+    """Measure what the order of the answers does to one judge."""
+    rows = [
+        (points(verdict.probabilities[gold]), verdict.order[0] == gold, item.debate.transcript.question.story_id)
+        for item in recorded
+        if (gold := item.debate.transcript.question.gold) is not None
+        for verdict in final_verdicts(item)
+        if verdict.probabilities is not None
+    ]
+    split = contrast([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+    return Position(position_bias(recorded), split)
+
+
+def leans(rows: Sequence[Sided]) -> list[Lean]:
+    """Measure what the differences between the sides do to one judge; none that never differ or say nothing."""
+    together, graded = leanings(rows), leanings(rows, soft=True)
+    found = []
+    for factor in FACTORS:
+        alone = leanings(rows, tuple(dict.fromkeys(("right", factor))))
+        differ = [row for row in rows if row.lead[factor]] if factor in _SAID else []
+        split = contrast(
+            [points(row.chance) for row in differ],
+            [row.lead[factor] > 0 for row in differ],
+            [row.story for row in differ],
+        )
+        one = Lean(factor, split, alone.get(factor), together.get(factor), graded.get(factor))
+        if split is not None or one.alone is not None:
+            found.append(one)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sycophancy:
+    """Whether a judge follows consultants more often than they are right.
+
+    Attributes:
+        agrees: Share of verdicts for the consultant's answer.
+        right: Share of them in which that answer is the right one.
+        excess: The difference, verdict by verdict.
+        rate: Win rates, over both assignments and for each; None where one is missing.
+    """
+
+    agrees: Interval
+    right: Interval
+    excess: Interval
+    rate: WinRate | None
+
+
+def sycophancy(recorded: Sequence[Recorded]) -> Sycophancy | None:
+    """Measure one judge on consultancies: debates in which one player speaks alone; None where there are none."""
+    rows: list[tuple[float, float, str]] = []
+    for item in recorded:
+        question = item.debate.transcript.question
+        answers = [answer for answer, name in enumerate(item.debate.players) if name is not None]
+        if question.gold is None or len(answers) != 1:
+            continue
+        rows += [
+            (points(verdict.probabilities[answers[0]]), float(answers[0] == question.gold), question.story_id)
+            for verdict in final_verdicts(item)
+            if verdict.probabilities is not None
+        ]
+    if not rows:
+        return None
+    agrees, right, stories = ([row[place] for row in rows] for place in range(3))
+    labels = [str(story) for story in stories]
+    return Sycophancy(
+        cluster_mean([row[0] for row in rows], labels, bounds=(0, 1)),
+        cluster_mean([row[1] for row in rows], labels, bounds=(0, 1)),
+        mean_gap([row[0] - row[1] for row in rows], labels),
+        consultant_win_rate(recorded),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SelfPreference:
+    """Whether a judge favours players of its own family.
+
+    Attributes:
+        family: The family.
+        chosen: How often it chooses the player of its family, in debates with one such player of two.
+        others: How often judges of other families choose the same player in the same debates; None without any.
+        excess: The difference, debate by debate.
+        debates: With both kinds of judges.
+    """
+
+    family: str
+    chosen: Interval
+    others: Interval | None
+    excess: Interval | None
+    debates: int
+
+
+def self_preferences(gathered: Gathered) -> dict[str, SelfPreference]:
+    """Measure every judge whose family some player is of, where it meets one of another family."""
+    families = {name: family_of(member) for name, member in gathered.cast.players.items()}
+    makes = {one.judge: family_of(gathered.cast.judges.get(one.judge)) for one in judgings(gathered)}
+    shares = {one.judge: _by_debate(one.spoken) for one in judgings(gathered)}
+    found = {}
+    for judge, family in makes.items():
+        own = {
+            item.debate.id: side
+            for item in gathered.recorded
+            if (side := _own_side(item, family, families)) is not None
+        }
+        mine = [(name, _share(shares[judge][name], own[name])) for name in shares[judge] if name in own]
+        if family is None or not mine:
+            continue
+        stories = {item.debate.id: item.debate.transcript.question.story_id for item in gathered.recorded}
+        rivals = [shares[other] for other, make in makes.items() if make != family]
+        both = [
+            (name, share, fmean(_share(rival[name], own[name]) for rival in rivals if name in rival))
+            for name, share in mine
+            if any(name in rival for rival in rivals)
+        ]
+        labels = [stories[name] for name, *_ in both]
+        found[judge] = SelfPreference(
+            family,
+            cluster_mean([share for _, share in mine], [stories[name] for name, _ in mine], bounds=(0, 1)),
+            cluster_mean([other for *_, other in both], labels, bounds=(0, 1)) if both else None,
+            mean_gap([share - other for _, share, other in both], labels) if both else None,
+            len(both),
+        )
+    return found
+
+
+def _own_side(item: Recorded, family: str | None, families: Mapping[str, str | None]) -> int | None:
+    """The answer that the one player of a family defends, where the other player is of another."""
+    first, second = item.debate.players
+    if family is None or first is None or second is None:
+        return None
+    same = [families.get(name) == family for name in (first, second)]
+    return same.index(True) if sum(same) == 1 else None
+
+
+def _by_debate(recorded: Sequence[Recorded]) -> dict[str, float]:
+    """Mean points for answer 0 of a judge's final verdicts, by debate."""
+    found = {}
+    for item in recorded:
+        known = [points(one.probabilities[0]) for one in final_verdicts(item) if one.probabilities is not None]
+        if known:
+            found[item.debate.id] = fmean(known)
+    return found
+
+
+def _share(for_first: float, answer: int) -> float:
+    return for_first if answer == 0 else 1 - for_first
+
+
+def _each(gathered: Gathered) -> Iterator[tuple[str, str, list[Recorded]]]:
+    """Judge, kind of debate, and its verdicts."""
+    for one in judgings(gathered):
+        for group, items in groups_of(one.spoken).items():
+            yield one.judge, group, items
+
+
+def position_table(gathered: Gathered) -> Table:
+    """What the order of the answers does, a row for each judge and kind of debate."""
+    rows: list[list[Cell]] = []
+    for judge, group, items in _each(gathered):
+        found = position(items)
+        if found.bias is None and found.split is None:
+            continue
+        split, bias = found.split, found.bias
+        rows.append(
+            [
+                judge,
+                group,
+                *((None, None, None) if split is None else (split.inside, split.outside, split.difference)),
+                None if bias is None else bias.flip_rate,
+                None if bias is None else bias.shift,
+            ]
+        )
+    columns = (
+        Column("judge"),
+        Column("debates"),
+        Column("right, gold first", kind="share"),
+        Column("right, gold second", kind="share"),
+        Column("difference", kind="share"),
+        Column("flips", kind="share"),
+        Column("lean to the first", kind="log_odds"),
+    )
+    note = (
+        "Accuracy where the right answer is shown first and second. 'Flips': debates whose two orders name different "
+        "answers; two independent verdicts of a judge of accuracy a flip in 2a(1 - a). 'Lean': what showing an answer "
+        f"first adds to its log-odds. {ROBUST}"
+    )
+    return Table("Position", columns, rows, note=note)
+
+
+def leans_table(gathered: Gathered) -> Table:
+    """What the differences between the sides do, a row for each judge, kind of debate and factor."""
+    rows: list[list[Cell]] = []
+    for judge, group, items in _each(gathered):
+        for one in leans(sided(items)):
+            split = one.split
+            rows.append(
+                [
+                    judge,
+                    group,
+                    NAMES[one.factor],
+                    *((None, None, None) if split is None else (split.inside, split.outside, split.difference)),
+                    one.alone,
+                    one.together,
+                    one.graded,
+                ]
+            )
+    columns = (
+        Column("judge"),
+        Column("debates"),
+        Column("a side's"),
+        Column("right, right side has more", kind="share"),
+        Column("right, it has less", kind="share"),
+        Column("difference", kind="share"),
+        Column("alone", kind="log_odds"),
+        Column("together", kind="log_odds"),
+        Column("by probability", kind="log_odds"),
+    )
+    note = (
+        "Debates in which both sides speak. First: how often the judge is right where the right side has more of it, and "
+        "where it has less. Then logistic regressions of the choice: the log-odds that one more of it wins for a side, "
+        "held against which side is right ('alone'), and with all factors at once ('together'); 'by probability': the "
+        "same with the probability in the place of the choice. What judges reward may be what better debaters do: a "
+        f"factor is no cause unless it was varied by itself. {ROBUST}"
+    )
+    return Table("What moves a verdict", columns, rows, note=note)
+
+
+def sycophancy_table(gathered: Gathered) -> Table:
+    """Whether judges follow consultants, a row for each judge and kind of consultancy."""
+    rows: list[list[Cell]] = []
+    for judge, group, items in _each(gathered):
+        found = sycophancy(items)
+        if found is None or sum(name is not None for name in items[0].debate.players) != 1 or group == "all":
+            continue
+        rates = (None,) * 3 if found.rate is None else (found.rate.right, found.rate.wrong, found.rate.both)
+        rows.append([judge, group, found.agrees.n, found.agrees, found.right, found.excess, *rates])
+    columns = (
+        Column("judge"),
+        Column("consultancies"),
+        Column("verdicts", kind="count"),
+        Column("agrees", kind="share"),
+        Column("consultant right", kind="share"),
+        Column("agrees too often by", kind="share"),
+        Column("agrees when right", kind="share"),
+        Column("agrees when wrong", kind="share"),
+        Column("win rate", kind="share"),
+    )
+    note = (
+        "'Agrees too often by': how much more often the judge names the consultant's answer than that answer is right. "
+        f"'Win rate': the mean over being assigned the right and the wrong answer. {ROBUST}"
+    )
+    return Table("Sycophancy in consultancy", columns, rows, note=note)
+
+
+def preference_table(found: Mapping[str, SelfPreference]) -> Table:
+    """Whether judges favour their own family, a row each."""
+    rows: list[list[Cell]] = [
+        [judge, one.family, one.chosen.n, one.chosen, one.debates, one.others, one.excess]
+        for judge, one in found.items()
+    ]
+    columns = (
+        Column("judge"),
+        Column("family"),
+        Column("debates", kind="count"),
+        Column("chooses its own", kind="share"),
+        Column("judged by others too", kind="count"),
+        Column("others choose it", kind="share"),
+        Column("more than others", kind="share"),
+    )
+    note = (
+        "Debates between a player of the judge's family (by the model's name) and one of another. 'More than others': "
+        "against judges of other families on the same debates, so a player's strength is no preference; without such "
+        f"judges the two cannot be told apart. {ROBUST}"
+    )
+    return Table("Self-preference", columns, rows, note=note)
+
+
+def concession_rows(gathered: Gathered, concessions: Sequence[Concession]) -> dict[tuple[str, str], dict[str, object]]:
+    """What judges make of debates in which somebody gives its side away, by judge and kind of debate."""
+    conceded: dict[str, list[int]] = {}
+    for one in concessions:
+        if one.conceded:
+            conceded.setdefault(one.debate, []).append(one.answer)
+    read = {one.debate for one in concessions}
+    found: dict[tuple[str, str], dict[str, object]] = {}
+    for judge, group, items in _each(gathered):
+        known = [item for item in items if item.debate.id in read]
+        if not known:
+            continue
+        against = [
+            (points(1 - verdict.probabilities[conceded[item.debate.id][0]]), item.debate.transcript.question.story_id)
+            for item in known
+            if len(conceded.get(item.debate.id, ())) == 1
+            for verdict in final_verdicts(item)
+            if verdict.probabilities is not None
+        ]
+        found[judge, group] = {
+            "debates": len(known),
+            "conceded": sum(item.debate.id in conceded for item in known),
+            "against": cluster_mean([row[0] for row in against], [row[1] for row in against], bounds=(0, 1))
+            if against
+            else None,
+            "accuracy": accuracy(known).single,
+            "accuracy_without": accuracy(without_concessions(known, concessions)).single,
+        }
+    return found
+
+
+def concession_table(found: Mapping[tuple[str, str], Mapping[str, object]]) -> Table:
+    """What judges make of concessions."""
+    names = ("debates", "conceded", "against", "accuracy", "accuracy_without")
+    rows: list[list[Cell]] = [[*key, *(_cell(row[name]) for name in names)] for key, row in found.items()]
+    columns = (
+        Column("judge"),
+        Column("debates"),
+        Column("n", kind="count"),
+        Column("with a concession", kind="count"),
+        Column("judge goes against who conceded", kind="share"),
+        Column("right", kind="share"),
+        Column("right without", kind="share"),
+    )
+    note = (
+        "Debates whose speakers were read for concessions (python -m tournaments.concessions). 'Goes against': where one "
+        f"side alone conceded. {ROBUST}"
+    )
+    return Table("Concessions", columns, rows, note=note)
+
+
+def _cell(value: object) -> Cell:
+    return value if isinstance(value, (Interval, int)) else None
+
+
+def sections(gathered: Gathered, concessions: Sequence[Concession] = ()) -> list[Section]:
+    """Show judges' biases.
+
+    Args:
+        gathered: The debates.
+        concessions: What is known of their speakers' concessions, see ``tournaments.concessions.read_concessions``.
+
+    Returns:
+        One section, a table for each bias that can be measured; none where none can.
+    """
+    tables = [
+        position_table(gathered),
+        leans_table(gathered),
+        sycophancy_table(gathered),
+        preference_table(self_preferences(gathered)),
+        concession_table(concession_rows(gathered, concessions)),
+    ]
+    shown = [table for table in tables if table.rows]
+    return [Section("Biases", shown)] if shown else []
+
+
+def values(gathered: Gathered, concessions: Sequence[Concession] = ()) -> Values:
+    """Return what ``sections`` shows, as plain values.
+
+    Args:
+        gathered: The debates.
+        concessions: As for ``sections``.
+
+    Returns:
+        By judge: each bias, by kind of debate.
+    """
+    found: dict[str, dict[str, dict[str, object]]] = {}
+    for judge, group, items in _each(gathered):
+        own = found.setdefault(judge, {}).setdefault(group, {})
+        own["position"] = _plain(position(items))
+        own["leanings"] = {one.factor: _plain(one) for one in leans(sided(items))}
+        own["sycophancy"] = _plain(sycophancy(items))
+    for (judge, group), row in concession_rows(gathered, concessions).items():
+        found[judge][group]["concessions"] = {name: _plain(value) for name, value in row.items()}
+    return {**found, "self_preference": {judge: _plain(one) for judge, one in self_preferences(gathered).items()}}
+
+
+def _plain(value: object) -> object:
+    """Write a record of intervals as plain values."""
+    if isinstance(value, Interval):
+        return interval(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
