@@ -11,6 +11,7 @@ from debate.errors import ModelError
 from debate.models.base import Capabilities, Draw, Messages
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
+from tests.scripts import Slow, noise
 
 HERE = "scripted/tests.roundtables"
 Say = Callable[[str], str]
@@ -99,6 +100,22 @@ def weighing() -> ScriptedModel:
         name=f"{HERE}:weighing",
         capabilities=Capabilities(score=True),
     )
+
+
+def waver(messages: Messages, draw: Draw) -> str:
+    """Say one thing or another, as it falls out."""
+    rng = noise(messages, draw)
+    return f"For {rng.randrange(1000)} reasons it fits.\nAnswer: {rng.choice('AB')}"
+
+
+def slow_one() -> ScriptedModel:
+    """A speaker of no firm opinion, with latency, which logs each call that it is asked."""
+    return Slow(waver, name=f"{HERE}:slow_one")
+
+
+def slow_other() -> ScriptedModel:
+    """Another."""
+    return Slow(waver, name=f"{HERE}:slow_other")
 
 
 def roundtable(*names: str, **changes: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from debate.item import Item
 from debate.models.base import Completion, Draw, Messages, Sampling
 from debate.models.scripted import ScriptedModel
 from debate.sources.items import NAMES, load_items
-from tests.scripts import lean, noise
+from tests.scripts import Slow, lean, noise
 
 NAME = "scripted/tests.tit_for_tat:{}"
 _ITEMS = {item.text: item for name in NAMES for item in load_items(f"shipped:{name}")}
@@ -66,6 +66,16 @@ def second_debater() -> ScriptedModel:
 def judge() -> ScriptedModel:
     """A judge that fills in its form, or leans to a letter."""
     return ScriptedModel(rule, choose=lean, name=NAME.format("judge"))
+
+
+def slow_debater() -> ScriptedModel:
+    """``debater`` with latency, which logs each call that it is asked."""
+    return Slow(speak, name=NAME.format("slow_debater"))
+
+
+def slow_judge() -> ScriptedModel:
+    """``judge`` with latency."""
+    return Slow(rule, choose=lean, name=NAME.format("slow_judge"))
 
 
 def babbling_judge() -> ScriptedModel:
