@@ -131,9 +131,11 @@ def load_questions(name: str, place: str, source: str, options: Mapping[str, str
 
 
 def _question(row: Row, form: FieldMap, label: object, *, name: str, number: int, source: str) -> Question:
-    answers = form.fixed or _answers(row, form)
-    if len(answers) < 2 or not all(answers) or len(set(answers)) < len(answers):
-        raise row.error(f"answers {list(answers)!r}: two or more different ones are needed, none of them blank")
+    given = form.fixed or _answers(row, form)
+    answers = tuple(dict.fromkeys(given))  # an answer that a row gives twice is one
+    if len(answers) < 2 or not all(answers):
+        raise row.error(f"answers {list(given)!r}: two or more different ones are needed, none of them blank")
+    gold = _gold(row, form, label, len(given))
     own = None if form.id is None else _value(row, form.id)
     text = _fill(row, form)
     about = text if form.cluster is None else str(_value(row, form.cluster))
@@ -141,7 +143,7 @@ def _question(row: Row, form: FieldMap, label: object, *, name: str, number: int
         id=f"{name}-{number if own is None else own}",
         text=text,
         answers=answers,
-        gold=_gold(row, form, label, len(answers)),
+        gold=None if gold is None else answers.index(given[gold]),
         story=None,
         story_id=f"{name}-{hashlib.sha256(about.encode()).hexdigest()[:16]}",
         source=source,

@@ -108,7 +108,7 @@ def csv_rows(path: Path) -> Iterator[Row]:
     """Parse a CSV file with a header; lines without anything in them are skipped.
 
     Args:
-        path: The file, packed with gzip or not.
+        path: The file, packed with gzip or not, with commas or semicolons between cells.
 
     Yields:
         Rows of texts by column, an empty cell as an empty text.
@@ -116,7 +116,11 @@ def csv_rows(path: Path) -> Iterator[Row]:
     Raises:
         SourceError: The file cannot be read, or is no such CSV; the message names file and line.
     """
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    text = read_text(path)
+    first = text.lstrip().partition("\n")[0]
+    # Where the comma is the decimal mark, spreadsheets write semicolons.
+    delimiter = ";" if ";" in first and "," not in first else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     start = 1
     try:

@@ -116,6 +116,17 @@ def test_labels_may_lie_elsewhere_and_files_be_packed(tmp_path: Path) -> None:
     assert [question.gold for question in load(f"piqa:{packed}")] == [None, None]
 
 
+def test_an_answer_that_a_row_gives_twice_is_one(tmp_path: Path) -> None:
+    row = {"context": "Kim fell.", "question": "How does Kim feel?", "answerA": "sore", "answerB": "sore "}
+    file = tmp_path / "x.jsonl"
+    file.write_text(
+        "".join(json.dumps(row | {"answerC": "glad", "label": label}) + "\n" for label in "123"), encoding="utf-8"
+    )
+    found = load(f"socialiqa:{file}")
+    assert {question.answers for question in found} == {("sore", "glad")}
+    assert [question.gold for question in found] == [0, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("name", "row", "words"),
     [

@@ -34,6 +34,14 @@ def test_json_lines(tmp_path: Path) -> None:
     assert second.story is None
 
 
+def test_csv_may_have_semicolons_as_spreadsheets_write_where_the_comma_is_the_decimal_mark(tmp_path: Path) -> None:
+    comma, semicolon = tmp_path / "comma.csv", tmp_path / "semicolon.csv"
+    comma.write_text('question,answers,gold\n"So, why; not?","[""a"", ""b""]",1\n', encoding="utf-8")
+    semicolon.write_text('\ufeffquestion;answers;gold\n"So, why; not?";"[""a"", ""b""]";1\n', encoding="utf-8")
+    found = [[(one.text, one.answers, one.gold) for one in load(f"questions:{path}")] for path in (comma, semicolon)]
+    assert found[0] == found[1] == [("So, why; not?", ("a", "b"), 1)]
+
+
 def test_csv_gives_what_json_lines_give(tmp_path: Path) -> None:
     source = text_file(
         tmp_path / "own.csv",
