@@ -128,7 +128,7 @@ class Pages:
         values: dict[str, object] = {
             "shown": shown,
             "right": _right(transcript),
-            "judge": one.verdict.judge.removeprefix(PEOPLE),
+            "by": one.verdict.judge.removeprefix(PEOPLE),
             "outcome": _outcome(one),
             "said": said(one.verdict),
             "explanation": one.verdict.reasoning,

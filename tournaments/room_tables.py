@@ -12,7 +12,7 @@ from debate.report import Column, Section, Table
 from debate.report.table import Cell
 from tournaments.judged import Judged as ByJudge
 from tournaments.judged import by_judge, judged_metrics, sections
-from tournaments.metrics import judge_figures
+from tournaments.metrics import interval
 from tournaments.room import PEOPLE
 from tournaments.room_config import RoomConfig
 from tournaments.room_journal import Event, last_tags
@@ -79,9 +79,7 @@ def raters_metrics(raters: Sequence[Rater]) -> dict[str, object]:
         rater.name: {
             "judgements": rater.judgements,
             "shared": rater.overlap,
-            "agreement": None
-            if rater.agreement is None
-            else [rater.agreement.value, rater.agreement.low, rater.agreement.high],
+            "agreement": interval(rater.agreement),
             "distance": rater.distance,
             "words": rater.words,
             "unique": rater.unique,
@@ -143,7 +141,7 @@ def find(config: RoomConfig, recorded: Sequence[Recorded], events: Sequence[Even
         [*own, *(sections(judges, soft=soft) if judges else [])],
         {
             "people": raters_metrics(raters),
-            "together": {name: judge_figures(items) for name, items in groups.items()},
+            "together": {name: _together_metrics(items) for name, items in groups.items()},
             "errors": errors_metrics(judged, tags),
             **(judged_metrics(judges, soft=soft) if judges else {}),
         },
@@ -176,6 +174,18 @@ def together_table(groups: Mapping[str, Sequence[Recorded]]) -> Table:
         "that one. Intervals are 95 %, robust by story."
     )
     return Table("People together", columns, rows, note=note)
+
+
+def _together_metrics(recorded: Sequence[Recorded]) -> dict[str, object]:
+    """The figures of a row of ``together_table`` as plain values."""
+    found = accuracy(recorded)
+    return {
+        "people": len({verdict.judge for item in recorded for verdict in item.verdicts}),
+        "debates": len(recorded),
+        "judgements": sum(len(item.verdicts) for item in recorded),
+        "accuracy": interval(found.single),
+        "accuracy_together": interval(found.combined),
+    }
 
 
 def _together(recorded: Iterable[Recorded], names: set[str]) -> list[Recorded]:

@@ -20,11 +20,9 @@
     }
     for (const field of form.elements) {
       if (!draft || !field.name || field.type === "hidden" || draft[field.name] === undefined) continue;
-      if (field.type === "radio") {
-        if (!form.querySelector(`input[name="${field.name}"][checked]`)) field.checked = field.value === draft[field.name];
-      } else if (!field.defaultValue) {
-        field.value = draft[field.name];
-      }
+      // A form that was refused comes back as it was sent; the draft is that or newer.
+      if (field.type === "radio") field.checked = field.value === draft[field.name];
+      else field.value = draft[field.name];
     }
     form.addEventListener("input", () => {
       const now = {};
