@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from debate.metrics.beliefs import Belief, combined_beliefs, single_beliefs
-from debate.metrics.calibration import FLOOR, brier_scores, calibration_error, log_scores, reliability
+from debate.metrics.beliefs import Belief, columns, combined_beliefs, single_beliefs
+from debate.metrics.calibration import brier_scores, calibration_error, log_scores, reliability
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.metrics.miscalibration import calibration_interval, overconfidence
 from debate.metrics.rejection import rejection_curve
@@ -15,13 +14,15 @@ from debate.record import Recorded
 from debate.report import Column, Section, Table
 from debate.report.table import Cell
 from tournaments.analysis_accuracy import ROBUST, Judging, judgings
+from tournaments.calibration_figures import rejection_figure, reliability_figure
 from tournaments.gather import Gathered
 from tournaments.judged import groups_of
 from tournaments.metrics import Values, interval
+from tournaments.temperatures import WHAT, WORST, fold_notes, scaling_values, scalings, temperature_table
 
-_WORST = -math.log(FLOOR)
 _CURVES = 8  # judges whose curves are drawn; all of them are in the tables
-_SAMPLE = "Verdicts of one story count as one cluster."
+REJECTED = (0.75, 0.9)
+"""Confidences of the table; the curves and the JSON have more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Measured:
             calibration_interval(sure, right, stories),
             calibration_error(sure, right, by="number"),
             cluster_mean(brier_scores(chances, certain), stories, bounds=(0, 1)),
-            cluster_mean(log_scores(chances, certain), stories, bounds=(0, _WORST)),
+            cluster_mean(log_scores(chances, certain), stories, bounds=(0, WORST)),
         )
 
     def values(self) -> Values:
@@ -92,11 +93,6 @@ class Measured:
                 for one in rejection_curve(sure, right, stories)
             ],
         }
-
-
-def columns(beliefs: Sequence[Belief]) -> tuple[list[float], list[float], list[str]]:
-    """Confidence, whether right, and story of each belief."""
-    return [one.confidence for one in beliefs], [one.right for one in beliefs], [one.story for one in beliefs]
 
 
 def groups(one: Judging) -> dict[str, Sequence[Recorded]]:
@@ -149,6 +145,29 @@ def scores_table(found: Sequence[Measured], what: str) -> Table:
     return Table(f"Calibration, {what}", titles, rows, note=note)
 
 
+def rejection_table(found: Sequence[Measured]) -> Table:
+    """What is left where a judge's less sure verdicts are rejected, a row for each judge and kind of debate."""
+    rows: list[list[Cell]] = []
+    for one in found:
+        row: list[Cell] = [one.judge, one.group, len(one.beliefs), one.accuracy]
+        for kept in rejection_curve(*columns(one.beliefs), REJECTED):
+            row += [kept.share, kept.accuracy]
+        rows.append(row)
+    titles = [
+        Column("judge"),
+        Column("debates"),
+        Column("verdicts", kind="count"),
+        Column("right", kind="share"),
+        *(
+            Column(f"{what}, {threshold:.0%} sure", kind="share")
+            for threshold in REJECTED
+            for what in ("kept", "right")
+        ),
+    ]
+    note = f"Verdicts under a confidence are rejected: the share that is kept, and how often those are right. {ROBUST}"
+    return Table("Rejection", titles, rows, note=note)
+
+
 def sections(gathered: Gathered) -> list[Section]:
     """Show how calibrated judges are.
 
@@ -156,17 +175,29 @@ def sections(gathered: Gathered) -> list[Section]:
         gathered: The debates.
 
     Returns:
-        One section: scores by single verdicts and orders combined, curves, rejection, temperature scaling. None where
-        no verdict is on a question with a known answer.
+        One section: scores by single verdicts and orders combined, rejection, temperature scaling, and the curves of
+        the first judges. None where no verdict is on a question with a known answer.
     """
     single = list(measured(gathered))
     if not single:
         return []
-    combined = list(measured(gathered, combined=True))
-    tables = [scores_table(single, "single verdicts")]
+    combined, scaled = list(measured(gathered, combined=True)), list(scalings(gathered))
+    tables = [scores_table(single, WHAT["single"])]
     if combined:
-        tables.append(scores_table(combined, "orders combined"))
-    return [Section("Calibration", tables)]
+        tables.append(scores_table(combined, WHAT["combined"]))
+    tables.append(rejection_table(single))
+    if scaled:
+        tables.append(temperature_table(scaled))
+    figures = []
+    for judge in list(dict.fromkeys(one.judge for one in single))[:_CURVES]:
+        own = [one for one in single if one.judge == judge]
+        both = [one for one in combined if one.judge == judge][:1]
+        named = {WHAT["single"]: own[0].beliefs} | ({WHAT["combined"]: both[0].beliefs} if both else {})
+        figures += [
+            reliability_figure(f"{judge}, {own[0].group}", named),
+            rejection_figure(judge, {one.group: rejection_curve(*columns(one.beliefs)) for one in own}),
+        ]
+    return [Section("Calibration", (*tables, *figures), fold_notes(scaled))]
 
 
 def values(gathered: Gathered) -> Values:
@@ -176,10 +207,14 @@ def values(gathered: Gathered) -> Values:
         gathered: The debates.
 
     Returns:
-        By judge and kind of debate: ``single`` and, where debates were judged in both orders, ``combined``.
+        ``judges``: by judge and kind of debate, ``single`` and, where debates were judged in both orders, ``combined``;
+        ``temperature``: the same by judge, over all debates in which somebody speaks.
     """
     found: dict[str, dict[str, dict[str, object]]] = {}
     for name, combined in (("single", False), ("combined", True)):
         for one in measured(gathered, combined=combined):
             found.setdefault(one.judge, {}).setdefault(one.group, {})[name] = one.values()
-    return dict(found)
+    temperatures: dict[str, dict[str, object]] = {}
+    for judge, what, one_scaling in scalings(gathered):
+        temperatures.setdefault(judge, {})[what] = scaling_values(one_scaling)
+    return {"judges": found, "temperature": temperatures}

@@ -1,11 +1,13 @@
 """What moves a judge besides the truth: a regression of its verdicts on what tells the sides of a debate apart.
 
-The probability that the right answer is chosen is σ(β₀ + Σ β_k x_k), each x_k the difference of the right side from the
-wrong one in words, in verified quotes, in quotes that the story does not hold, and in which was shown first (± one half).
-So β₀ is the judge's own pull towards the truth between sides that differ in nothing else, and each β the log-odds
-that one more of something wins for whichever side has it. The outcome is the choice (1, 0, or one half at a tie), or the
-probability itself (the fractional logit of Papke & Wooldridge 1996). Intervals are CR2 by story with Satterthwaite's degrees
-of freedom, as of ratings (``tournaments.elo_fit``), which need no right variance model.
+The probability that the right answer is chosen is σ(β₀ + Σ β_k x_k). Each x_k is the difference of the right side from
+the wrong one: in hundreds of words, in verified quotes, in quotes that the story does not hold, and in which was shown
+first (± one half). So β₀ is the judge's own pull towards the truth between sides that differ in nothing else, and each
+β_k the log-odds that one more of something wins for whichever side has it.
+
+The outcome is the choice (1, 0, or one half at a tie), or the probability itself (the fractional logit of Papke &
+Wooldridge 1996). Intervals are CR2 by story with Satterthwaite's degrees of freedom, those of the ratings
+(``tournaments.elo_fit``), which need no right model of the variance.
 """
 
 from __future__ import annotations

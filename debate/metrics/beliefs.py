@@ -78,5 +78,10 @@ def gold_probability(item: Recorded) -> float | None:
     return None if mean is None or gold is None else _share(mean[gold])
 
 
+def columns(beliefs: Sequence[Belief]) -> tuple[list[float], list[float], list[str]]:
+    """Confidence, whether right, and story of each belief."""
+    return [one.confidence for one in beliefs], [one.right for one in beliefs], [one.story for one in beliefs]
+
+
 def _share(probability: float) -> float:
     return min(1.0, probability)  # normalising rounds

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from debate.errors import ConfigError
 from debate.metrics.intervals import Interval, cluster_mean
 
 THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 """Confidences at which verdicts are kept, by default."""
+LEAST = 0.5
+"""No confidence in one of two answers is lower."""
 _NEAR = 1e-9
 
 
@@ -58,6 +60,8 @@ def rejection_curve(
         # What people give in whole percents comes as 0.7500000000000001 or the like once it is read.
         kept = [place for place, sure in enumerate(confidences) if sure >= threshold - _NEAR]
         share = cluster_mean([float(sure >= threshold - _NEAR) for sure in confidences], clusters, bounds=(0, 1))
+        if threshold <= LEAST:  # nothing can be under it
+            share = replace(share, low=1.0, high=1.0)
         accuracy = (
             cluster_mean([right[place] for place in kept], [clusters[place] for place in kept], bounds=(0, 1))
             if kept
