@@ -11,8 +11,11 @@ from debate.report import Section
 from tournaments import (
     analysis_accuracy,
     analysis_arguments,
+    analysis_biases,
+    analysis_calibration,
     analysis_paired,
     analysis_rounds,
+    analysis_votes,
 )
 from tournaments.gather import Gathered
 from tournaments.metrics import Values
@@ -30,6 +33,9 @@ PARTS: Mapping[str, Part] = {
     "accuracy": Part(analysis_accuracy.sections, analysis_accuracy.values),
     "paired": Part(analysis_paired.sections, analysis_paired.values),
     "rounds": Part(analysis_rounds.sections, analysis_rounds.values),
+    "calibration": Part(analysis_calibration.sections, analysis_calibration.values),
+    "biases": Part(analysis_biases.sections, analysis_biases.values),
+    "votes": Part(analysis_votes.sections, analysis_votes.values),
     "arguments": Part(analysis_arguments.sections, analysis_arguments.values),
 }
 #: What a part needs, said where it has nothing to show.

@@ -99,22 +99,29 @@ def cuts(found: Iterable[Judging], labels: Labels) -> Iterator[Cut]:
                     yield Cut(one.judge, group, label, parts[label])
 
 
-def by_side(item: Recorded) -> Iterator[tuple[str, Recorded]]:
-    """Name a debate's sides: whether the consultant was assigned the right answer, and where and when it stood."""
+def by_assignment(item: Recorded) -> Iterator[tuple[str, Recorded]]:
+    """Name what a consultant was assigned."""
+    gold = item.debate.transcript.question.gold
+    named = [answer for answer, player in enumerate(item.debate.players) if player is not None]
+    if gold is not None and len(named) == 1:
+        yield f"consultant assigned the {'right' if named[0] == gold else 'wrong'} answer", item
+
+
+def by_turn(item: Recorded) -> Iterator[tuple[str, Recorded]]:
+    """Name who spoke first, where one side heard the other before it spoke."""
     transcript = item.debate.transcript
     gold = transcript.question.gold
-    if gold is None:
-        return
-    named = [answer for answer, player in enumerate(item.debate.players) if player is not None]
-    if len(named) == 1:
-        yield f"consultant assigned the {'right' if named[0] == gold else 'wrong'} answer", item
-    for place, name in enumerate(("first", "second")):
-        verdicts = tuple(one for one in item.verdicts if one.order.index(gold) == place)
-        if verdicts:
-            yield f"right answer shown {name}", Recorded(item.debate, verdicts)
     speakers = [turn.answer for turn in transcript.turns if turn.answer is not None]
-    if transcript.spoken_order and len(set(speakers)) > 1:
+    if gold is not None and transcript.spoken_order and len(set(speakers)) > 1:
         yield f"right side spoke {'first' if speakers[0] == gold else 'second'}", item
+
+
+SIDES: tuple[Labels, ...] = (by_assignment, by_turn)
+
+
+def side_cuts(found: Sequence[Judging]) -> Iterator[Cut]:
+    """Cut every judge's verdicts up by assigned side and who spoke first; the order shown is ``analysis_biases``'s."""
+    return (cut for labels in SIDES for cut in cuts(found, labels))
 
 
 def by_difficulty(item: Recorded) -> Iterator[tuple[str, Recorded]]:
@@ -196,7 +203,7 @@ def sections(gathered: Gathered) -> list[Section]:
         protocol_table(found),
         player_table(found),
         _busiest(cut_table("Judge right, by person", "person", _people(found))),
-        cut_table("Judge right, by side", "side", cuts(found, by_side)),
+        cut_table("Judge right, by side", "side", side_cuts(found)),
         *(cut_table(title, name, cuts(found, labels)) for title, name, labels in types),
     ]
     return [Section("Accuracy", (*(without_empty(table) for table in tables if table.rows), protocol_figure(found)))]
@@ -365,7 +372,7 @@ def _judge_values(one: Judging) -> Values:
         "baselines": {name: judge_figures(items) for name, items in one.baselines.items()},
         "players": players,
         "people": _nested(_people([one])),
-        "sides": _nested(cuts([one], by_side)),
+        "sides": _nested(side_cuts([one])),
         "types": {name: _nested(cuts([one], labels)) for name, labels in TYPES.items()},
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -113,14 +113,26 @@ class Subject:
     gaps: Mapping[tuple[str, str], Interval] = field(default_factory=dict)
 
 
-def about(finding: Finding, subjects: Sequence[Subject]) -> list[Subject]:
-    """Choose the subjects that a finding can be held against."""
-    kept = [one for one in subjects if finding.whose is None or one.whose in {None, finding.whose}]
-    if finding.of is None:
-        return kept
-    # Where a model of this name took part, its figures stand beside the paper's; else any model's do.
-    wanted = finding.of.casefold()
-    return [one for one in kept if wanted in one.name.casefold()] or kept
+def about(finding: Finding, subjects: Sequence[Subject], models: Collection[str]) -> list[Subject]:
+    """Choose the subjects that a finding can be held against.
+
+    Args:
+        finding: The finding.
+        subjects: What we have figures of.
+        models: The models that findings on this system are about, ``Finding.of``.
+
+    Returns:
+        Those of its kind of judges. A subject whose model is one of these is held against findings on it alone; other
+        models, which no paper has, against all.
+    """
+    found = []
+    for one in subjects:
+        named = {model for model in models if model.casefold() in one.name.casefold()}
+        if (finding.whose is None or one.whose in {None, finding.whose}) and (
+            finding.of is None or not named or finding.of in named
+        ):
+            found.append(one)
+    return found
 
 
 class Compared(NamedTuple):
@@ -208,22 +220,26 @@ def beside(findings: Findings, system: System, subjects: Sequence[Subject]) -> t
 _Figure = tuple[Finding, str, str, float, Interval]
 
 
-def _figures(findings: Iterable[Finding], subjects: Sequence[Subject]) -> Iterator[_Figure]:
+def _figures(findings: Sequence[Finding], subjects: Sequence[Subject]) -> Iterator[_Figure]:
     for finding in findings:
-        for subject in about(finding, subjects):
+        for subject in about(finding, subjects, _models(findings)):
             for name, value in finding.figures.items():
                 ours = subject.figures.get(name)
                 if ours is not None:
                     yield finding, subject.name, name, value, ours
 
 
-def _signs(findings: Iterable[Finding], subjects: Sequence[Subject]) -> Iterator[Compared]:
+def _signs(findings: Sequence[Finding], subjects: Sequence[Subject]) -> Iterator[Compared]:
     for finding in findings:
-        for subject in about(finding, subjects):
+        for subject in about(finding, subjects, _models(findings)):
             for text in finding.signs:
                 found = compare_sign(read_sign(text), subject)
                 if found is not None:
                     yield Compared(finding, subject.name, text, *found)
+
+
+def _models(findings: Iterable[Finding]) -> set[str]:
+    return {finding.of for finding in findings if finding.of is not None}
 
 
 def _figure_table(figures: Iterable[_Figure]) -> Table:
