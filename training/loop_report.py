@@ -15,6 +15,7 @@ from debate.report.table import Cell
 from debate.run_folder import write_whole
 from debate.tracking import Folder, Series, TrackingConfig, flatten_metrics, log_run
 from tournaments.concessions import read_concessions
+from tournaments.elo_picture import TITLE, picture, points_table
 from training.fitting import METRICS as CURVE
 from training.fitting import read_metrics
 from training.judge_measures import before_after
@@ -22,15 +23,13 @@ from training.loop import Tested
 from training.loop_config import FIRST, LoopConfig
 from training.loop_results import BOTH, JudgeTest, Measured, debates_of, paired, read_test, values_of
 from training.picture import (
-    TITLE,
     concessions_table,
     iterations_table,
-    picture,
+    newcomers_table,
     picture_name,
     pictures,
     players_table,
     points_name,
-    points_table,
     slopes_table,
 )
 from training.saving import ADAPTER
@@ -62,19 +61,20 @@ class Reporter:
         self._measured.append(found)
         lines = [one.values() for one in self._measured]
         write_whole(self._root / METRICS, (json.dumps(flatten_metrics(line), ensure_ascii=False) for line in lines))
-        table = iterations_table(self._measured)
-        print_table(table)
+        told = [iterations_table(self._measured), newcomers_table(self._measured)]
+        for table in told:
+            print_table(table)
         figures, points = [], []
         if found.relation is not None:
             figures.append(picture(picture_name(FIRST), {BOTH: found.relation}))
             points.append(points_table(points_name(FIRST), {BOTH: found.relation}))
-        self._write([Section("Iterations", (table, *figures))], "Validation stories only; the test is still to come.")
+        self._write([Section("Iterations", (*told, *figures))], "Validation stories only; the test is still to come.")
         number = found.iteration.number
         fresh = {item.debate.id for item in debates_of(self._root, [found.iteration.held[-1]])}
         judged = [item for item in debates_of(self._root, found.iteration.validated) if item.debate.id in fresh]
         self._track(
             f"iteration-{number}",
-            tables=[table, *points],
+            tables=[*told, *points],
             metrics=lines[-1],
             recorded=judged,
             series=self._series(found),
@@ -92,13 +92,13 @@ class Reporter:
         pairs = [_compare(tests[0], one) for one in tests[1:]]
         players = [players_table(f"Players before {one.judge}", one) for one in tests]
         left = [concessions_table(own, conceded)] if conceded else []
-        iterations = iterations_table(self._measured)
+        iterations = [iterations_table(self._measured), newcomers_table(self._measured)]
         cost = cost_table(self._stages)
         sections = [
             Section(TITLE, (*drawn, shown), notes=(checked,)),
             Section("Trained and frozen judge on the same debates", pairs) if pairs else None,
             Section("Players", (*players, *left)),
-            Section("Iterations", (iterations,)),
+            Section("Iterations", iterations),
             Section("Cost", (cost,)),
         ]
         self._write([section for section in sections if section is not None], "")
@@ -106,7 +106,7 @@ class Reporter:
         metrics = {"iterations": lines, TEST: values_of(tests)}
         text = json.dumps(finite(metrics), indent=2, ensure_ascii=False, allow_nan=False)
         write_whole(self._root / "metrics.json", f"{text}\n")
-        for table in (shown, *pairs, *players, *left, iterations, cost):
+        for table in (shown, *pairs, *players, *left, *iterations, cost):
             print_table(table)
         sys.stdout.write(f"{checked}\n")
         self._track(
@@ -117,7 +117,7 @@ class Reporter:
                 *pairs,
                 *players,
                 *left,
-                iterations,
+                *iterations,
             ],
             metrics={TEST: values_of(tests)},
             recorded=debates_of(self._root, [tested.own]),

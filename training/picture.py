@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from debate.metrics.accuracy import accuracy
@@ -13,16 +12,14 @@ from debate.record import Recorded
 from debate.report import Column, Figure, Table
 from debate.report import Interval as Span
 from debate.report.table import Cell, Kind
-from tournaments.elo_accuracy import UNIT, Relation
+from tournaments.elo_picture import TITLE, picture, unit_of
+from training.judge_measures import measure
 from training.loop_config import FIRST, HELD_OUT
 from training.loop_results import BOTH, NEW, RIGHT, WRONG, JudgeTest, Measured
 
-TITLE = "Elo against accuracy"
 SLOPES = "Slopes"
 ITERATIONS = "Iterations"
-_COLOURS = ("var(--accent)", "var(--seat-b)", "var(--good)")
-_HEIGHT = 460
-_STEPS = 41  # points of a drawn curve
+NEWCOMERS = "Newest debaters"
 
 
 def picture_name(judge: str) -> str:
@@ -33,125 +30,6 @@ def picture_name(judge: str) -> str:
 def points_name(judge: str) -> str:
     """What the points of that picture are called as a table in wandb."""
     return f"Points ({judge})"
-
-
-def picture(title: str, relations: Mapping[str, Relation]) -> Figure:
-    """Draw players by how persuasive they are and how often the judge is right about them, with intervals and lines.
-
-    Args:
-        title: Of the figure.
-        relations: By what the points are called; one colour each.
-
-    Returns:
-        The figure, with its points as a table.
-    """
-    axis = next(iter(relations.values())).axis
-    share = axis == "win rate"
-    traces: list[dict[str, object]] = []
-    for colour, (name, relation) in zip(_COLOURS, relations.items(), strict=False):
-        traces.append(_dots(name, relation, colour))
-        traces += _curve(name, relation, colour)
-    layout = {
-        "height": _HEIGHT,
-        "xaxis": {
-            "title": {"text": "win rate on other stories" if share else "Elo on other stories"},
-            "tickformat": ".0%" if share else "",
-            "zeroline": False,
-        },
-        "yaxis": {"title": {"text": "judge right in own debates"}, "tickformat": ".0%", "zeroline": False},
-        "showlegend": len(relations) > 1,
-    }
-    note = " ".join(_in_words(name, relation) for name, relation in relations.items())
-    note += " Bars are 95 % intervals, robust by story. The line is that of log-odds, with errors in both."
-    return Figure(title, traces, layout, note, points_table(title, relations))
-
-
-def _dots(name: str, relation: Relation, colour: str) -> dict[str, object]:
-    shown = [point for point in relation.points if point.status == "ok"]
-
-    def bars(ends: Sequence[tuple[float, float, float]]) -> dict[str, object]:
-        return {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - value if math.isfinite(high) else 0 for value, _, high in ends],
-            "arrayminus": [value - low if math.isfinite(low) else 0 for value, low, _ in ends],
-            "color": colour,
-            "thickness": 1,
-            "width": 3,
-        }
-
-    return {
-        "type": "scatter",
-        "mode": "markers+text",
-        "name": name,
-        "x": [point.x.value for point in shown],
-        "y": [point.y.value for point in shown],
-        "error_x": bars([(point.x.value, point.x.low, point.x.high) for point in shown]),
-        "error_y": bars([(point.y.value, point.y.low, point.y.high) for point in shown]),
-        "text": [point.player for point in shown],
-        "textposition": "top center",
-        "hovertext": [
-            f"{point.player}: {relation.axis} {point.x.value:.3g}, judge right {100 * point.y.value:.1f} %"
-            for point in shown
-        ],
-        "hoverinfo": "text",
-        "marker": {"color": colour, "size": 9},
-    }
-
-
-def _curve(name: str, relation: Relation, colour: str) -> list[dict[str, object]]:
-    """The line, as it bends on the scale of shares; nothing where there is no slope."""
-    slope = relation.slope
-    known = [point.x.value for point in relation.points if point.status == "ok"]
-    if slope.value is None or len(known) < 2:
-        return []
-    low, high = min(known), max(known)
-    places = [low + (high - low) * step / (_STEPS - 1) for step in range(_STEPS)]
-    odds = [slope.intercept + slope.value * place / UNIT[relation.axis] for place in places]
-    return [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"{name}, line",
-            "x": places,
-            "y": [1 / (1 + math.exp(-value)) for value in odds],
-            "line": {"color": colour, "width": 1.5, "dash": "dot"},
-            "hoverinfo": "skip",
-            "showlegend": False,
-        }
-    ]
-
-
-def unit_of(relation: Relation) -> str:
-    """What a slope is given for."""
-    return "100 Elo" if relation.axis == "Elo" else "10 points of win rate"
-
-
-def _in_words(name: str, relation: Relation) -> str:
-    slope = relation.slope
-    if slope.value is None:
-        return f"{name}: no slope ({slope.why})."
-    ends = f"[{slope.low:+.2f}, {slope.high:+.2f}]"
-    return f"{name}: {slope.value:+.2f} {ends} log-odds for {unit_of(relation)}, {slope.players} players."
-
-
-def points_table(title: str, relations: Mapping[str, Relation]) -> Table:
-    """The points of a picture."""
-    axis = next(iter(relations.values())).axis
-    several = len(relations) > 1
-    rows: list[list[Cell]] = []
-    for name, relation in relations.items():
-        for point in relation.points:
-            x: Cell = Span(point.x.value, point.x.low, point.x.high) if point.status == "ok" else point.status
-            rows.append([*([name] if several else []), point.player, x, point.y, point.debates])
-    columns = (
-        *([Column("points")] if several else []),
-        Column("player"),
-        Column(axis, kind="share" if axis == "win rate" else "rating"),
-        Column("judge right", kind="share"),
-        Column("own debates", kind="count"),
-    )
-    return Table(title, columns, rows)
 
 
 def slopes_table(tests: Sequence[JudgeTest]) -> Table:
@@ -190,31 +68,20 @@ def pictures(tests: Sequence[JudgeTest]) -> list[Figure]:
 
 
 def iterations_table(measured: Sequence[Measured]) -> Table:
-    """What each iteration came to, on validation stories: a row for each judge of each iteration."""
+    """What each judge was worth after each iteration, on validation stories."""
     rows: list[list[Cell]] = []
     for one in measured:
-        spoken = one.spoken.get(one.iteration.newcomer.name)
-        rates = concession_rates(one.concessions)
-        for judge in (FIRST, NEW, HELD_OUT):
-            if judge not in one.judged:
-                continue
-            figures = one.values()["judges"]
-            assert isinstance(figures, dict)  # noqa: S101 - as it is made
+        for judge, items in one.judged.items():
+            found = measure(items)
             rows.append(
                 [
                     one.iteration.number,
                     one.iteration.judge.label if judge == NEW else judge,
-                    accuracy(one.judged[judge]).single,
-                    accuracy(one.judged[judge]).combined,
-                    accuracy(one.newest[judge]).single,
-                    _span(figures[judge]["flips"]),
-                    _span(figures[judge]["log_score"]),
-                    figures[judge]["calibration_error"],
-                    one.iteration.newcomer.name,
-                    None if spoken is None else spoken.verified,
-                    rates.get(one.iteration.newcomer.name),
-                    None if spoken is None else spoken.words,
-                    one.iteration.left or "nobody",
+                    found.accuracy.single,
+                    found.accuracy.combined,
+                    found.flips,
+                    found.log_score,
+                    found.calibration_error,
                 ]
             )
     columns = (
@@ -222,15 +89,9 @@ def iterations_table(measured: Sequence[Measured]) -> Table:
         Column("judge"),
         Column("right", kind="share"),
         Column("orders combined", kind="share"),
-        Column("right about the newest", kind="share"),
         Column("flips", kind="share"),
         Column("log score, nats", kind="number"),
         Column("calibration error", kind="number"),
-        Column("newest"),
-        Column("its verified quotes", kind="share"),
-        Column("it concedes", kind="share"),
-        Column("its words", kind="number"),
-        Column("left"),
     )
     note = (
         "Self-play of all players so far on validation stories, which select nothing but are looked at each time. The "
@@ -239,10 +100,34 @@ def iterations_table(measured: Sequence[Measured]) -> Table:
     return Table(ITERATIONS, columns, rows, note=note)
 
 
-def _span(values: Sequence[float | None] | None) -> Cell:
-    if values is None or values[0] is None:
-        return None
-    return Span(values[0], values[1], values[2])
+def newcomers_table(measured: Sequence[Measured]) -> Table:
+    """Who came in each iteration, what its own debates on validation stories are like, and who left for it."""
+    judges = [judge for judge in (FIRST, NEW, HELD_OUT) if any(judge in one.judged for one in measured)]
+    rows: list[list[Cell]] = []
+    for one in measured:
+        name = one.iteration.newcomer.name
+        spoken = one.spoken.get(name)
+        rows.append(
+            [
+                one.iteration.number,
+                name,
+                *(accuracy(one.newest[judge]).single if judge in one.judged else None for judge in judges),
+                None if spoken is None else spoken.verified,
+                concession_rates(one.concessions).get(name),
+                None if spoken is None else spoken.words,
+                one.iteration.left or "nobody",
+            ]
+        )
+    columns = (
+        Column("iteration", kind="count"),
+        Column("newest"),
+        *(Column(f"{judge} judge right", kind="share") for judge in judges),
+        Column("verified quotes", kind="share"),
+        Column("concedes", kind="share"),
+        Column("words", kind="number"),
+        Column("left"),
+    )
+    return Table(NEWCOMERS, columns, rows, note="Its debates against itself on validation stories.")
 
 
 def players_table(title: str, one: JudgeTest) -> Table:

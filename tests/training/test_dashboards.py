@@ -13,8 +13,9 @@ import pytest
 
 from tests.commands import assert_refuses, call
 from tests.offline import ROOT, environment
+from tournaments.elo_picture import TITLE
 from training.dashboards import COMMAND, DashboardConfig, build, layout
-from training.picture import ITERATIONS, SLOPES, TITLE
+from training.picture import ITERATIONS, SLOPES
 
 
 def test_elo_against_accuracy_comes_first() -> None:

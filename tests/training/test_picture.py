@@ -9,8 +9,9 @@ import pytest
 from debate.metrics.intervals import Interval
 from debate.report.figure import plain_text
 from tournaments.elo_accuracy import Point, Relation, Slope
+from tournaments.elo_picture import picture, points_table
 from training.loop_results import BOTH, RIGHT, WRONG, JudgeTest, Persuasion
-from training.picture import picture, picture_name, points_table, slopes_table
+from training.picture import picture_name, slopes_table
 
 
 def point(name: str, elo: float, right: float, status: str = "ok", low: float | None = None) -> Point:
