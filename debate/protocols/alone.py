@@ -7,8 +7,10 @@ MAPS, He et al. 2024).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 from debate.errors import ConfigError
@@ -132,6 +134,9 @@ class Alone:
             raise ConfigError(
                 f"the quality estimate gave {len(scores)} scores for {len(given)} answers; one each is due"
             )
+        odd = [one for one in scores if not isinstance(one, Real) or not math.isfinite(one)]
+        if odd:
+            raise ConfigError(f"the quality estimate gave {odd[0]!r} for an answer; finite numbers are due")
         return steps, given[max(range(len(given)), key=lambda at: scores[at])]
 
     async def _analyse(self, item: Item, draw: Draw) -> tuple[list[Speech], str | None]:

@@ -71,6 +71,9 @@ async def test_rerank_takes_what_the_quality_estimate_likes_best() -> None:
     assert agreed.answer != "A rooster."
     with pytest.raises(ConfigError, match="gave 1 scores for 3 answers"):
         await attempt("rerank", TEXT, *replies, quality=lambda _, __: [1.0])
+    for odd in ("good", float("nan"), None):
+        with pytest.raises(ConfigError, match="finite numbers are due"):
+            await attempt("rerank", TEXT, *replies, quality=lambda _, texts, odd=odd: [odd for _ in texts])  # type: ignore[misc]
 
 
 async def test_analysis_is_read_by_the_translation() -> None:
