@@ -171,6 +171,68 @@ def likelihood(messages: Messages, sentence: str) -> float:
     return -10.0 + 3 * right[sentence]
 
 
+ECHOED = "Everybody who is clever already thinks so."
+#: A run whose every text takes over what the fallacious helper wrote.
+PARROTS = {
+    "persuaders": [{"name": "p", "model": f"{NAME}:echoing_persuader"}],
+    "debaters": [{"name": "d", "model": f"{NAME}:echoing_debater"}],
+    "helper": {"model": f"{NAME}:echoed_helper", "max_tokens": 40},
+    "moderators": {"model": f"{NAME}:echoing_moderator", "max_tokens": 40},
+    "memory": {"context": 800, "summary_tokens": 60},
+    "talk": {"max_words": 120, "max_tokens": 200},
+    "scenarios": ["fallacy", "logical"],
+    "limit": 1,
+    "repetitions": 1,
+    "rounds": 6,
+}
+
+
+def echoing_persuader() -> ScriptedModel:
+    """A persuader that says again what it was told it said, and sums it up in the same words."""
+
+    def reply(messages: Messages, _draw: Draw) -> str:
+        heard = any(ECHOED in message.content for message in messages)
+        return f"{ECHOED if heard else ''} It is a fair point that stays. Do you agree now?"
+
+    return ScriptedModel(reply, name=f"{NAME}:echoing_persuader", capabilities=Capabilities())
+
+
+def echoing_debater() -> ScriptedModel:
+    """A debater that quotes what it heard, at length, and so needs a memory."""
+
+    def reply(messages: Messages, _draw: Draw) -> str:
+        heard = any(ECHOED in message.content for message in messages)
+        if "Sum this up" in messages[-1].content:
+            return ECHOED if heard else "They spoke."
+        return f"{DOUBTS} 1. You say: {ECHOED if heard else 'nothing'} {'So I wonder. ' * 30}"
+
+    return ScriptedModel(reply, name=f"{NAME}:echoing_debater", capabilities=Capabilities())
+
+
+def echoed_helper() -> ScriptedModel:
+    """A helper whose fallacies can be told word for word."""
+
+    def fill(messages: Messages, _draw: Draw) -> str:
+        if '"fallacy"' in messages[-1].content:
+            return json.dumps({"fallacy": "ad populum", "argument": f"It is a fair point that stays. {ECHOED}"})
+        return json.dumps({"reasoning": "from cause", "argument": "LOGICAL 1. Do you agree now?"})
+
+    return ScriptedModel(fill, name=f"{NAME}:echoed_helper", capabilities=Capabilities())
+
+
+def echoing_moderator() -> ScriptedModel:
+    """Moderators that go on, and give what they read for the reason."""
+
+    def reply(messages: Messages, _draw: Draw) -> str:
+        prompt = messages[-1].content
+        reason = ECHOED if ECHOED in prompt else "Nothing yet."
+        if "Others have watched" in prompt:
+            return json.dumps({"decision": "go on", "reason": reason})
+        return json.dumps({"answer": "yes" if "still speak" in prompt else "no", "reason": reason})
+
+    return ScriptedModel(reply, name=f"{NAME}:echoing_moderator", capabilities=Capabilities())
+
+
 def scoring_moderator() -> ScriptedModel:
     """Moderators that can do nothing but score texts."""
     return ScriptedModel(

@@ -25,13 +25,14 @@ from debate.sources.logicom import is_published, load_outcomes
 from debate.sources.rows import json_rows
 from tournaments.found import Found
 from tournaments.persuasion_config import OutcomesConfig, PersuasionConfig
-from tournaments.persuasion_field import Field, withhold
+from tournaments.persuasion_field import Field
 from tournaments.persuasion_pages import talk_page
 from tournaments.persuasion_plan import plan_persuasion
 from tournaments.persuasion_tables import metrics, sections, tables
 from tournaments.plan import Plan
 from tournaments.session import MOST_PAGES, Session, check_quality, spread, why_unrated, with_page_note, write_debates
 from tournaments.tables import cost_table
+from tournaments.withheld import withhold
 
 AnyConfig = PersuasionConfig | OutcomesConfig
 

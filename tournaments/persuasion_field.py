@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from debate.agents.helper import Helper
 from debate.agents.memory import Memory, Speaker
@@ -18,7 +17,6 @@ from debate.models.base import Draw
 from debate.models.load import Models
 from debate.prompts import Prompts
 from debate.protocols.persuasion import PERSUASION, Persuasion, Scenario
-from debate.quotes import Argument
 from debate.record import Debate, Recorded, from_json, join_key, to_json, verdict_key
 from debate.run_folder import RunFolder
 from debate.store import Store
@@ -27,9 +25,6 @@ from debate.transcript import Transcript
 from debate.verdict import Verdict
 from tournaments.persuasion_config import PersuasionConfig, Talkers
 from tournaments.speakers import SpeakerConfig
-
-#: What stands in exports in the place of a fallacious text.
-WITHHELD: Final = "[withheld: a fallacious argument]"
 
 
 class Setup(NamedTuple):
@@ -173,24 +168,3 @@ class Field:
 def _verdict_key(debate: str, round_: int | None) -> str:
     final = verdict_key(debate, MODERATORS, (0, 1))
     return final if round_ is None else f"{final} | {round_}"
-
-
-def withhold(item: Recorded) -> Recorded:
-    """Take the fallacious texts out of a debate, for exports; names of fallacies, drafts and replies stay.
-
-    Args:
-        item: A debate of any scenario.
-
-    Returns:
-        The debate; what a reply quotes of a fallacious text stands there still.
-    """
-    said = Argument((WITHHELD,))
-    turns = []
-    for turn in item.debate.transcript.turns:
-        if turn.help is None or turn.help.kind != "fallacy":
-            turns.append(turn)
-            continue
-        kept = dataclasses.replace(turn.help, replies=(WITHHELD,) * len(turn.help.replies))
-        turns.append(dataclasses.replace(turn, argument=turn.argument if kept.failed else said, help=kept))
-    transcript = dataclasses.replace(item.debate.transcript, turns=tuple(turns))
-    return dataclasses.replace(item, debate=dataclasses.replace(item.debate, transcript=transcript))

@@ -156,6 +156,7 @@ class Validator:
             sampling=self._sampling,
             draw=self._draw,
             attempts=self._attempts,
+            room=fitted.room,
         )
         return None if filled.values is None else classify(filled.values["fallacy"])
 

@@ -28,6 +28,7 @@ from tournaments.metrics import Values, interval
 from tournaments.plan import Plan
 from tournaments.session import Session
 from tournaments.tables import cost_table
+from tournaments.withheld import withhold
 from training.fallacy_pairs import (
     Agreement,
     FallacyPair,
@@ -212,7 +213,8 @@ def run_pairs(config: FallacyPairsConfig, invocation: Invocation) -> int:
         session.ask(run, lambda _: _keep(run, decisions))
         agreed = None if config.validator is None else agreement(found.pairs, validated)
         card = card_of(config, found, agreed, recorded)
-        write_dataset(run.path / FOLDER, found.pairs, validated, card, withhold=config.withhold_fallacies)
+        shown = fallacy_pairs(map(withhold, recorded)) if config.withhold_fallacies else found
+        write_dataset(run.path / FOLDER, shown.pairs, validated, card, withhold=config.withhold_fallacies)
         tables = [class_table(found.pairs, validated), *([] if agreed is None else [agreement_table(agreed)])]
         sections = [Section("Pairs", tables), Section("Cost", [cost_table(session.meter.by_model(), session.seconds)])]
         notes = [f"Left out, {reason}: {count}." for reason, count in found.dropped.items()]

@@ -7,22 +7,26 @@ its keys are the form's, each once: nothing that a reply quotes can be taken for
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from debate.agents.debater import split_thinking
-from debate.models.base import Completion, Draw, Messages, Model, Sampling
+from debate.models.base import Completion, Draw, Message, Messages, Model, Sampling
 from debate.prompts import Prompts
 
 _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
-# How models say that they will not do a thing. It is only looked for in replies that hold no form.
+# How models say that they will not do a thing. It is only looked for in replies that hold no form, and not in what they
+# quote: a debater that cannot agree refuses nothing. Whoever cannot tell which it is, is asked again.
 _REFUSAL = re.compile(
     r"\b(?:i\s*(?:['’]m|\s+am)\s+(?:sorry|unable|not\s+(?:able|comfortable|going))|(?:i\s+)?apologi[sz]e|"
-    r"i\s+(?:can(?:not|['’]t|\s+not)|won['’]t|will\s+not|must\s+decline|refuse)|as\s+an\s+ai)\b",
+    r"i\s+(?:can(?:not|['’]t|\s+not)|won['’]t|will\s+not|must\s+decline|refuse)|as\s+an\s+ai)\b"
+    r"(?!\s+(?:yet\s+|really\s+)?(?:tell|say|see|know|determine|decide)\b)",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]|^\W*(?:persuader|debater)\W*:.*", re.IGNORECASE | re.MULTILINE)
 _REFUSED = "it refused"
 
 
@@ -105,7 +109,15 @@ class Filled(NamedTuple):
 
 
 async def fill_in(
-    model: Model, messages: Messages, form: Form, *, prompts: Prompts, sampling: Sampling, draw: Draw, attempts: int
+    model: Model,
+    messages: Messages,
+    form: Form,
+    *,
+    prompts: Prompts,
+    sampling: Sampling,
+    draw: Draw,
+    attempts: int,
+    room: float = math.inf,
 ) -> Filled:
     """Ask a model for a form, and again a bounded number of times, saying what was wrong.
 
@@ -117,6 +129,7 @@ async def fill_in(
         sampling: How it writes.
         draw: The first draw.
         attempts: Most replies. A model that refuses is not asked again: it would only refuse in other words.
+        room: Longest prompt, in tokens. Where there is none for a reply that could not be read, it is not shown again.
 
     Returns:
         What came of it.
@@ -140,14 +153,23 @@ async def fill_in(
             return Filled(values, tuple(replies), (*flaws, ""))
         if flaws[-1] == _REFUSED:
             break
-        keys = ", ".join(f'"{key}"' for key in form.fields)
-        again = prompts.fill("form_again", reply=reply.text.strip() or "(nothing)", flaw=flaws[-1], keys=keys)
-        asked = [*messages, *again]
+        asked = _ask_again(model, messages, form, prompts, reply.text, flaws[-1], room)
     return Filled(None, tuple(replies), tuple(flaws))
 
 
+def _ask_again(  # noqa: PLR0917 - one call
+    model: Model, messages: Messages, form: Form, prompts: Prompts, reply: str, flaw: str, room: float
+) -> list[Message]:
+    keys = ", ".join(f'"{key}"' for key in form.fields)
+    for shown in (reply.strip() or "(nothing)", "(too long to show)"):
+        asked = [*messages, *prompts.fill("form_again", reply=shown, flaw=flaw, keys=keys)]
+        if model.count_tokens(asked) <= room:
+            return asked
+    return list(messages)
+
+
 def _why(reply: Completion, error: str) -> str:
-    if reply.finish == "filter" or ("{" not in reply.text and _REFUSAL.search(reply.text)):
+    if reply.finish == "filter" or ("{" not in reply.text and _REFUSAL.search(_QUOTED.sub(" ", reply.text))):
         return _REFUSED
     return "the reply was cut at max_tokens" if reply.finish == "length" else error
 

@@ -111,6 +111,7 @@ class Helper:
             sampling=Sampling(config.max_tokens, config.temperature),
             draw=draw,
             attempts=config.max_attempts,
+            room=fitted.room,
         )
         replies = tuple(reply.text for reply in filled.replies)
         if filled.values is None:

@@ -15,7 +15,8 @@ from debate.quotes import parse_plain
 Speaker = Literal["persuader", "debater"]
 
 # What only a transcript may write at the head of a speech.
-_LABEL = re.compile(r"\b(persuader|debater|moderator|helper|judge)\s*:", re.IGNORECASE)
+_LABEL = re.compile(r"\b((?:persuader|debater|moderator|helper|judge)(?:\s*\([^()]*\))?[*_]*)\s*[:：]", re.IGNORECASE)
+_NOTHING = "(nothing was noted)"
 
 
 class Said(NamedTuple):
@@ -30,10 +31,17 @@ Build = Callable[[str, Sequence[Said]], list[Message]]
 
 
 class Fitted(NamedTuple):
-    """A prompt that fits, and the summary in it, empty where all is shown whole."""
+    """A prompt that fits.
+
+    Attributes:
+        messages: The prompt.
+        summary: What stands in it for messages that are left out; empty where all is shown whole.
+        room: Longest prompt that leaves room for the reply, in tokens.
+    """
 
     messages: list[Message]
     summary: str
+    room: float
 
 
 class Memory:
@@ -73,7 +81,7 @@ class Memory:
         room = min(model.capabilities.context or math.inf, self._context or math.inf) - reply
         messages = build("", said)
         if model.count_tokens(messages) <= room or len(said) < 3:
-            return Fitted(messages, "")
+            return Fitted(messages, "", room)
         first, *middle, last = said
         gone = 1
         while gone < len(middle):
@@ -82,7 +90,7 @@ class Memory:
                 break
             gone += 1
         summary = await self._summarise(model, middle[:gone], room + reply, draw)
-        return Fitted(build(summary, [first, *middle[gone:], last]), summary)
+        return Fitted(build(summary, [first, *middle[gone:], last]), summary, room)
 
     async def _summarise(self, model: Model, said: Sequence[Said], context: float, draw: Draw) -> str:
         """Summarise messages, as many at a time as fit, each time with the summary of those before."""
@@ -96,7 +104,7 @@ class Memory:
                 draws=[draw._replace(stream=f"memory of {draw.stream}", sample=0, attempt=0)],
                 sampling=Sampling(self._summary_tokens, temperature=0),
             )
-            summary = parse_plain(" ".join(split_thinking(reply.text)[0].split())).plain()
+            summary = parse_plain(" ".join(split_thinking(reply.text)[0].split())).plain() or _NOTHING
             left = left[count:]
         return summary
 

@@ -219,6 +219,7 @@ class Moderators:
                 sampling=sampling,
                 draw=draw,
                 attempts=config.max_attempts,
+                room=fitted.room,
             )
             if not filled.refused:
                 break

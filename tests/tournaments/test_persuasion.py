@@ -12,10 +12,10 @@ import pytest
 
 from debate.record import Recorded, from_json
 from tests.commands import assert_refuses, call
-from tests.persuasion_scripts import AGREES, NAME, THANKS, WANDERS
+from tests.persuasion_scripts import AGREES, ECHOED, NAME, PARROTS, THANKS, WANDERS
 from tests.runs import Ended, Run, cells, metrics, write
 from tournaments.persuasion import COMMAND
-from tournaments.persuasion_field import WITHHELD
+from tournaments.withheld import WITHHELD
 
 SCENARIOS = ["none", "fallacy", "logical"]
 
@@ -246,6 +246,23 @@ def test_fallacious_texts_can_be_kept_out_of_what_is_written(held: Run, tmp_path
     again = call(COMMAND, "--resume", tmp_path / "run", "--withhold_fallacies", "false")
     assert again.code == 0, again.err
     assert read(tmp_path / "run") == read(held.folder)
+
+
+def test_what_others_take_over_of_a_fallacy_word_for_word_is_withheld_too(tmp_path: Path) -> None:
+    """In replies, later drafts, summaries and rulings; what the draft itself holds is nobody's fallacy."""
+    (tmp_path / "open").mkdir()
+    whole = hold(tmp_path / "open", **PARROTS)
+    assert whole.code == 0, whole.err
+    text = (tmp_path / "open" / "run" / "debates.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    assert text.count(ECHOED) > 10
+    assert f"in short: {ECHOED}" in text
+    ended = hold(tmp_path, "--withhold_fallacies", **PARROTS)
+    assert ended.code == 0, ended.err
+    pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "run" / "debates").glob("*.html")]
+    fallacy, logical = (tmp_path / "run" / "debates.jsonl").read_text(encoding="utf-8").splitlines()
+    assert all(ECHOED not in one for one in (fallacy, *pages))
+    assert "It is a fair point that stays." in fallacy
+    assert "LOGICAL" in logical
 
 
 def test_a_refusing_moderator_is_counted_and_the_second_decides(tmp_path: Path) -> None:

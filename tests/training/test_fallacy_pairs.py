@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score
 from debate.fallacies import FALLACIES, OTHER, classify
 from debate.record import Recorded, from_json
 from tests.commands import assert_refuses, call
-from tests.persuasion_scripts import AGREES, NAME
+from tests.persuasion_scripts import AGREES, ECHOED, NAME, PARROTS
 from tests.runs import Ended, cells, write
 from tournaments.persuasion import COMMAND as PERSUASION
 from training.fallacy_pairs import fallacy_pairs
@@ -134,6 +134,16 @@ def test_fallacious_texts_can_be_withheld(run: Path, tmp_path: Path) -> None:
     assert "FALLACY" not in json.dumps(rows)
     assert all([one["speaker"] for one in row["history"]][1:] == ["debater"] * (row["round"] - 1) for row in rows)
     assert "left out of this copy" in (tmp_path / "out" / "dataset" / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_is_withheld_is_in_no_draft_and_no_reply_either(tmp_path: Path) -> None:
+    config = write(tmp_path / "c.yaml", {**PARROTS, "scenarios": ["fallacy"], "rounds": 4})
+    ended = call(PERSUASION, "--config", config, "--output", tmp_path / "run")
+    assert ended.code == 0, ended.err
+    _, rows = make(tmp_path / "run", tmp_path, "--withhold_fallacies")
+    assert len(rows) == 3
+    assert ECHOED not in json.dumps(rows)
+    assert all("It is a fair point that stays." in row["logical"] for row in rows)
 
 
 def test_what_holds_no_pair_is_refused(run: Path, tmp_path: Path) -> None:

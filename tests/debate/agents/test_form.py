@@ -125,6 +125,43 @@ async def test_a_refusal_is_not_asked_again(text: str) -> None:
     assert (values, len(heard), refused) == (None, 1, True)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The debater said \"I'm sorry, but I can't agree\", so no.",
+        "The debater’s last words are “I cannot accept the claim”.",
+        "Debater: I will not accept that. So the answer is no.",
+        "I cannot tell from this whether it is convinced.",
+    ],
+)
+async def test_what_the_debater_refuses_is_no_refusal_of_who_reads_it(text: str) -> None:
+    values, heard, refused = await ask(text, RIGHT)
+    assert (values, len(heard), refused) == (READ, 2, False)
+
+
+async def test_a_second_try_fits_where_the_first_did() -> None:
+    """The reply that could not be read is shown again only where the context has room for it."""
+    heard: list[Messages] = []
+
+    def reply(messages: Messages, draw: Draw) -> str:
+        heard.append(messages)
+        return RIGHT if draw.attempt else "no " * 40
+
+    model = ScriptedModel(reply, capabilities=Capabilities())
+    filled = await fill_in(
+        model,
+        [Message("user", "word " * 20)],
+        FORM,
+        prompts=Prompts(),
+        sampling=Sampling(50),
+        draw=Draw(),
+        attempts=2,
+        room=50,
+    )
+    assert filled.values == READ
+    assert [model.count_tokens(messages) <= 50 for messages in heard] == [True, True]
+
+
 async def test_a_form_that_speaks_of_refusing_is_a_form() -> None:
     values, _, refused = await ask('{"answer": "no", "reason": "It says: I cannot agree."}')
     assert values is not None
