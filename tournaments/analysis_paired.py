@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from tournaments.gather import SOURCE, Gathered
 from tournaments.metrics import Values, interval
 
 _SHARE = (0.0, 1.0)
+#: What is measured of debates with one judge's verdicts: a value and the story, by question.
+Measure = Callable[[Iterable[Recorded]], dict[str, tuple[float, str]]]
 
 
 class Contrast(NamedTuple):
@@ -69,18 +71,25 @@ def by_question(recorded: Iterable[Recorded]) -> dict[str, tuple[float, str]]:
     return {name: (fmean(shares), story) for name, (shares, story) in found.items()}
 
 
-def contrast(judge: str, one: tuple[str, Sequence[Recorded]], other: tuple[str, Sequence[Recorded]]) -> Contrast | None:
+def contrast(
+    judge: str,
+    one: tuple[str, Sequence[Recorded]],
+    other: tuple[str, Sequence[Recorded]],
+    *,
+    measure: Measure = by_question,
+) -> Contrast | None:
     """Set two settings against each other.
 
     Args:
         judge: Whose verdicts they are.
         one: A name, and debates with the judge's verdicts.
         other: The same.
+        measure: What is compared, from 0 to 1; by default how often the judge is right.
 
     Returns:
         The contrast; None where no question is in both.
     """
-    first, second = by_question(one[1]), by_question(other[1])
+    first, second = measure(one[1]), measure(other[1])
     shared = [name for name in first if name in second]
     if not shared:
         return None

@@ -138,7 +138,7 @@ def plan_rejudge(config: RejudgeConfig, recorded: Sequence[Recorded], prompts: P
         prompt = sum(lengths[key]) // len(recorded)
         label = judge.model.label
         calls[label] = calls.get(label, Calls()) + judging_calls(judge, 2 * len(recorded) - held, prompt)
-        notes += _notes(judge, judge.model, counter, lengths[key])
+        notes += judge_notes(judge, judge.model, counter, lengths[key])
     silent = sum(not speaks(item) for item in recorded)
     return Plan(len(recorded) - silent, 0, silent, calls, {}, {}, tuple(dict.fromkeys(notes)))
 
@@ -150,7 +150,18 @@ def _prompt_tokens(item: Recorded, counter: TokenCounter, prompts: Prompts, *, a
     return counter(ask_judge("judge_letter", view, prompts, letters="A or B"))
 
 
-def _notes(judge: JudgeConfig, model: ModelConfig, counter: TokenCounter, lengths: Sequence[int]) -> Iterable[str]:
+def judge_notes(judge: JudgeConfig, model: ModelConfig, counter: TokenCounter, lengths: Sequence[int]) -> Iterable[str]:
+    """What a user must know of how a judge will judge recorded debates.
+
+    Args:
+        judge: The judge.
+        model: Its model.
+        counter: Counts its tokens.
+        lengths: Of its prompts, one a debate.
+
+    Yields:
+        Notes.
+    """
     if model.label == EMBEDDED:
         yield UNTRAINED
     if judge.kind == "letter" and thinks(judge):
