@@ -64,6 +64,8 @@ def grade_answer(answer: str, right: Sequence[str], trap: str) -> Grade:
 
 def is_same(one: str, other: str) -> bool:
     """Whether two open answers say the same: equal quantities, up to a correct rounding, or equal words."""
+    if plain(one) == plain(other):
+        return True
     first, second = _found(one), _found(other)
     if first and second:
         return all(_matches(a, b, rounded=True) or _matches(b, a, rounded=True) for a in first for b in second)
@@ -73,6 +75,8 @@ def is_same(one: str, other: str) -> bool:
 def _accepts(form: str, answer: str, *, against: str) -> bool:
     rounded, form = form.startswith("~"), form.removeprefix("~")
     wanted = quantities(form)
+    if any(quantity.dimension == NO_NUMBER for quantity in wanted):
+        return _holds(plain(answer), plain(form))
     if wanted:
         given = _found(answer)
         if _TURNED.search(plain(_ASIDE.sub(" ", answer))):

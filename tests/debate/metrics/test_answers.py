@@ -220,6 +220,16 @@ def test_an_answer_says_the_same_as_itself_and_nothing_else(answer: str) -> None
     assert not is_same(answer, "Lisca")
 
 
+def test_what_is_no_plain_number_is_compared_as_it_is_written() -> None:
+    assert right("It is 2π cm.", "2π")
+    assert not right("2", "2π")
+    assert not right("2", "√2")
+    assert right("√2", "√2")
+    assert is_same("2π", "2π")
+    assert not is_same("2π", "2")
+    assert not is_same("1.5", "1/5")
+
+
 def test_same_words() -> None:
     assert is_same("The same amount.", "same amount")
     assert is_same("0.33", "1/3")
