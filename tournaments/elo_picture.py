@@ -39,11 +39,18 @@ def picture(title: str, relations: Mapping[str, Relation]) -> Figure:
             "tickformat": ".0%" if share else "",
             "zeroline": False,
         },
-        "yaxis": {"title": {"text": "judge right in own debates"}, "tickformat": ".0%", "zeroline": False},
+        "yaxis": {
+            "title": {"text": "judge right in own debates", "standoff": 8},
+            "tickformat": ".0%",
+            "zeroline": False,
+            "automargin": True,
+        },
         "showlegend": len(relations) > 1,
     }
     note = " ".join(_in_words(name, relation) for name, relation in relations.items())
-    note += " Bars are 95 % intervals, robust by story. The line is that of log-odds, with errors in both."
+    note += " Bars are 95 % intervals, robust by story."
+    if any(relation.slope.value is not None for relation in relations.values()):
+        note += " A line is that of log-odds, with errors in both coordinates."
     return Figure(title, traces, layout, note, points_table(title, relations))
 
 

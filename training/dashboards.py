@@ -15,7 +15,7 @@ from debate.report import Column, Table, print_table
 from debate.tracking import TRANSCRIPTS, TrackingConfig, check
 from training.loop_config import FIRST, HELD_OUT
 from training.loop_results import NEW
-from training.picture import ITERATIONS, SLOPES, picture_name, points_name
+from training.picture import ITERATIONS, NEWCOMERS, SLOPES, picture_name, points_name
 
 if TYPE_CHECKING:
     import wandb_workspaces.workspaces as ws
@@ -92,7 +92,7 @@ def layout() -> tuple[Section, ...]:
         ),
         Section("Judges", tuple(judged)),
         Section("Newest debater", tuple(newest)),
-        Section("Iterations", (Panel("table", ITERATIONS), Panel("table", TRANSCRIPTS))),
+        Section("Iterations", tuple(Panel("table", name) for name in (ITERATIONS, NEWCOMERS, TRANSCRIPTS))),
         Section("Training", tuple(curves)),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import sys
@@ -21,7 +22,7 @@ from debate.config import Config, differences, digest, parse, read_tree, results
 from debate.errors import ConfigError, StoreError
 from debate.models.limits import Budget, Meter
 from debate.prompts import Prompts
-from debate.provenance import provenance, questions_digest
+from debate.provenance import provenance
 from debate.question import Question
 from debate.run_folder import CONFIG, default_path, write_whole
 from debate.store_file import lock
@@ -34,8 +35,8 @@ from training.loop_stages import Recipes
 from training.stages import REPLACED, Stages
 
 NAME = "training.loop"
-TESTED = "test questions and configuration"
-"""The note that says which test questions were looked at, and under which configuration."""
+TESTED = "test stories by configuration"
+"""The note that says which stories of the final report were looked at, under which configurations."""
 
 
 def start_loop(config: LoopConfig, invocation: Invocation) -> int:
@@ -61,7 +62,7 @@ def start_loop(config: LoopConfig, invocation: Invocation) -> int:
         def after(found: Iteration) -> None:
             reporter.iteration(Measured.of(root, found, first=loop.first, held_out=loop.held_out, config=config))
             if found.number == config.iterations:
-                stages.note(TESTED, _test_note(config, groups))
+                _note_test(config, stages, groups)
 
         tested = loop.follow(after)
         checked = check_scored(root, tested)
@@ -71,9 +72,9 @@ def start_loop(config: LoopConfig, invocation: Invocation) -> int:
 
 
 def check_scored(root: Path, tested: Tested) -> str:
-    """Hold that no judge has judged a story that its card names, in any stage; returns what was held, in words.
+    """Hold that no judge of the test was trained on a story that it judged there; returns what was held, in words.
 
-    Every stage has held it of its own judge before it began; this looks at what is recorded.
+    Every stage has held it of its own judges before it began; this looks at what is recorded.
 
     Args:
         root: The run's folder.
@@ -92,23 +93,35 @@ def check_scored(root: Path, tested: Tested) -> str:
     return f"None of the {len(tested.judges)} judges was trained on any of the {stories} test stories that it scored."
 
 
-def _test_note(config: LoopConfig, groups: Mapping[str, Sequence[Question]]) -> str:
-    looked_at = questions_digest([*groups["rating"], *groups["test"]])
-    return f"{looked_at} {digest(results_tree(config))}"
+def _looked_at(stages: Stages) -> dict[str, list[str]]:
+    """Stories that final reports of this run have looked at, by the digests of their configurations."""
+    found: dict[str, list[str]] = json.loads(stages.note(TESTED) or "{}")
+    return found
+
+
+def _test_stories(groups: Mapping[str, Sequence[Question]]) -> set[str]:
+    return {question.story_id for name in ("rating", "test") for question in groups[name]}
+
+
+def _note_test(config: LoopConfig, stages: Stages, groups: Mapping[str, Sequence[Question]]) -> None:
+    """Write down which stories are looked at under which configuration, before the first of them is."""
+    now = {digest(results_tree(config)): sorted(_test_stories(groups))}
+    stages.note(TESTED, json.dumps(_looked_at(stages) | now))
 
 
 def _check_untouched(config: LoopConfig, stages: Stages, groups: Mapping[str, Sequence[Question]]) -> None:
-    """Hold that test questions which were looked at are not looked at again under another configuration.
+    """Hold that test stories which were looked at are not looked at again under another configuration.
 
     Raises:
-        ConfigError: They would be.
+        ConfigError: Some would be.
     """
-    before, now = stages.note(TESTED), _test_note(config, groups)
-    if before is not None and before != now and before.partition(" ")[0] == now.partition(" ")[0]:
+    own, wanted = digest(results_tree(config)), _test_stories(groups)
+    seen = {story for before, stories in _looked_at(stages).items() if before != own for story in stories}
+    if shared := sorted(seen & wanted):
         raise ConfigError(
-            "the test questions of this run were looked at already, and the configuration has changed since: what was "
-            "chosen after that look would be chosen by it. Give other questions (folds.test and folds.rating), or "
-            "start a new run"
+            f"{len(shared)} of the {len(wanted)} test stories of this run, such as {shared[0]!r}, were looked at "
+            "already, and the configuration has changed since: what was chosen after that look would be chosen by it. "
+            "Give other stories (folds.test and folds.rating), or start a new run"
         )
 
 

@@ -124,7 +124,14 @@ def test_a_finished_loop_asks_nothing_again_and_another_test_is_refused(looped: 
     assert json.loads((looped.folder / "stages.json").read_text())["stages"] == json.loads(before)["stages"]
     runs = [*looped.folder.glob("*/wandb/offline-run-*")]
     assert len(runs) == 3  # nothing is tracked twice
-    other = call(COMMAND, "--resume", looped.folder, "--debater.dpo.learning_rate", "0.001")
+
+
+@pytest.mark.parametrize("change", [("--debater.dpo.learning_rate", "0.001"), ("--folds.test.stories", "2")])
+def test_stories_that_were_looked_at_are_no_test_of_another_configuration(
+    looped: Looped, change: tuple[str, str]
+) -> None:
+    """Nor are some of them."""
+    other = call(COMMAND, "--resume", looped.folder, *change)
     assert_refuses(COMMAND, Ended(other.code, "", other.err), "were looked at already", "folds.test")
 
 
