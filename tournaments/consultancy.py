@@ -185,7 +185,7 @@ def run_consultancy(config: ConsultancyConfig, invocation: Invocation) -> int:
             notes=notes_for(config, plan),
             sections=sections(found, judge, cost),
         )
-        return session.finish(run, report, metrics(found, judge), held)
+        return session.finish(run, report, metrics(found, judge), held, analyse=True)
 
 
 COMMAND = Command(

@@ -138,7 +138,7 @@ def run_self_play(config: SelfPlayFieldConfig, invocation: Invocation) -> int:
             "self_play": {**judge_figures(whole), **gap_figure(whole, baselines)},
             **{name: judge_figures(items) for name, items in baselines.items()},
         }
-        return session.finish(run, report, figures, held)
+        return session.finish(run, report, figures, held, analyse=True)
 
 
 COMMAND = Command(

@@ -22,7 +22,7 @@ from debate.prompts import Prompts
 from debate.provenance import provenance
 from debate.question import Question
 from debate.record import Recorded, to_json
-from debate.report import DebatePage, Page, Report, Table, print_table, write_report
+from debate.report import DebatePage, Page, Report, Section, Table, print_table, write_report
 from debate.run_folder import RunFolder, default_path
 from debate.tracking import check as check_tracking
 from debate.tracking import log_run
@@ -175,6 +175,7 @@ class Session:
         recorded: Sequence[Recorded],
         *,
         by_judge: Mapping[str, Sequence[Recorded]] | None = None,
+        analyse: bool = False,
     ) -> int:
         """Leave metrics and report in the run folder, print the tables, track the run, and say whether it failed.
 
@@ -184,6 +185,7 @@ class Session:
             metrics: The same as plain values.
             recorded: All debates.
             by_judge: Debates with the verdicts of each judge that was asked, where they do not hold those alone.
+            analyse: Whether the report gets the analysis of judges and arguments too.
 
         Returns:
             The exit code: 1 where too many verdicts are unparsed or too many debates failed.
@@ -195,7 +197,12 @@ class Session:
         for judge, items in (by_judge or {}).items():
             failures += [f"judge {judge}: {failure}" for failure in check_quality(self._config, items)]
         report = with_page_note(report, len(shown), len(recorded))
-        return self.conclude(run, report, metrics, pages, failures=failures, recorded=recorded)
+        more: list[Section] = []
+        if analyse:
+            from tournaments.overview import analysis_of_run
+
+            more = analysis_of_run(run.path, recorded)
+        return self.conclude(run, report, metrics, pages, failures=failures, recorded=recorded, more=more)
 
     def conclude(
         self,
@@ -206,6 +213,7 @@ class Session:
         *,
         failures: Sequence[str],
         recorded: Sequence[Recorded] = (),
+        more: Sequence[Section] = (),
     ) -> int:
         """Do what ``finish`` does for whatever has pages, discussions among it.
 
@@ -216,13 +224,14 @@ class Session:
             pages: The pages of the report, read once.
             failures: Why the run fails; none if it does not.
             recorded: Debates that tracking draws transcripts from.
+            more: Sections that the report shows behind its own, and that are neither printed nor tracked.
 
         Returns:
             The exit code: 1 where there are failures.
         """
         tables = [block for section in report.sections for block in section.blocks if isinstance(block, Table)]
         run.write_json("metrics.json", {**metrics, "seconds": self.seconds})
-        write_report(report, pages, run.path)
+        write_report(dataclasses.replace(report, sections=(*report.sections, *more)), pages, run.path)
         _write_notes(report.notes)
         for table in tables:
             print_table(table)

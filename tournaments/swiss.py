@@ -17,6 +17,7 @@ from tournaments.exports import export_ratings
 from tournaments.field import build_arena, check_lengths, notes_for
 from tournaments.matches import outcomes
 from tournaments.metrics import metrics
+from tournaments.overview import elo_sections
 from tournaments.plan import Plan, plan_field, swiss_field
 from tournaments.questions import Data, read_questions
 from tournaments.ratings import fit, fit_by_assignment
@@ -80,9 +81,12 @@ def run_swiss(config: SwissConfig, invocation: Invocation) -> int:
             title="Swiss tournament",
             subtitle=f"{len(config.players)} players, {len(data.cross_play)} questions, judge {standings.judge}",
             notes=notes_for(config, plan),
-            sections=ladder.sections(standings, session.meter.by_model(), session.seconds),
+            sections=[
+                *ladder.sections(standings, session.meter.by_model(), session.seconds),
+                *elo_sections([(standings.judge, standings)], config),
+            ],
         )
-        return session.finish(run, report, metrics(standings), played.recorded)
+        return session.finish(run, report, metrics(standings), played.recorded, analyse=True)
 
 
 COMMAND = Command(

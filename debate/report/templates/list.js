@@ -204,7 +204,9 @@
         if (window.location.hash.startsWith(PREFIX)) this.enter();
       });
       // A browser that comes back to the page has filled the filters in by now, perhaps with older values.
-      window.addEventListener("pageshow", () => this.enter());
+      window.addEventListener("pageshow", () => {
+        if (Object.entries(this.controls).some(([key, control]) => control.value !== this.state[key])) this.enter();
+      });
       this.enter();
     }
 
