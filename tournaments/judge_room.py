@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -190,6 +191,8 @@ class Running:
     def _announce(self, address: tuple[object, ...], guard: Guard, room: Room) -> None:
         """Say where the room is. The link is printed here alone."""
         host = str(address[0])
+        if host in {"0.0.0.0", "::"}:  # noqa: S104 - nothing is bound here: no browser can open these
+            host = socket.gethostname()
         shown = self._config.names[0] if self._config.names else host
         place = f"http://{f'[{shown}]' if ':' in shown else shown}:{address[1]}"
         link = f"{place}/" if is_loopback(self._config.host) else f"{place}/enter?token={guard.token}"

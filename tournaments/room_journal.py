@@ -76,6 +76,7 @@ class Tagged:
 
 Event = Given | Asked | Tagged
 _KINDS: dict[str, type[Event]] = {"given": Given, "asked": Asked, "tagged": Tagged}
+_ADAPTERS: dict[str, TypeAdapter[Event]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -148,7 +149,8 @@ def read_journal(path: Path) -> list[Event]:
         StoreError: It is not a journal.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        data = path.read_bytes()
+        lines = data[: data.rfind(b"\n") + 1].decode("utf-8").split("\n")[:-1]
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
@@ -157,8 +159,8 @@ def read_journal(path: Path) -> list[Event]:
     for number, line in enumerate(lines, 1):
         try:
             tree = json.loads(line)
-            events.append(TypeAdapter(_KINDS[tree.pop("kind")]).validate_python(tree))
-        except (ValueError, KeyError, AttributeError, ValidationError) as error:
+            events.append(_ADAPTERS[tree.pop("kind")].validate_python(tree))
+        except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
             raise StoreError(
                 f"{path}, line {number}, is nothing a judge room writes; restore it from a copy"
             ) from error

@@ -18,7 +18,7 @@ from tournaments.room_forms import Form
 from tournaments.room_guard import POLICY
 from tournaments.room_journal import Given, Tagged
 from tournaments.room_stage import Shown, Stage
-from tournaments.room_tags import ERRORS, Judged
+from tournaments.room_tags import ERRORS, SHORT, Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Pages:
                     "question": one.debate.transcript.question.text,
                     "judge": one.verdict.judge.removeprefix(PEOPLE),
                     "outcome": _outcome(one),
-                    "tags": "" if tag is None else ", ".join(tag.errors) or "none",
+                    "tags": "" if tag is None else ", ".join(SHORT[error] for error in tag.errors) or "none",
                 }
             )
         return self._render("room_list", judge, csrf, rows=rows, counts=counts)
@@ -132,7 +132,7 @@ class Pages:
             "outcome": _outcome(one),
             "said": said(one.verdict),
             "explanation": one.verdict.reasoning,
-            "beliefs": (),
+            "beliefs": [(belief.round, said(belief)) for belief in one.beliefs],
             "story": None if story is None else story_html(story, passages),
             "number": number,
             "last": last,

@@ -100,14 +100,14 @@ class Desk:
         response = web.HTTPSeeOther("/")
         kept = base64.urlsafe_b64encode(judge.partition("/")[2].encode()).decode("ascii")
         self.guard.set_cookie(request, response, PERSON, kept)
-        return response
+        raise response
 
     async def leave(self, request: web.Request) -> web.Response:
         """Forget who somebody is."""
         await self.form(request, self.person(request))
         response = web.HTTPSeeOther("/")
         response.del_cookie(self.guard.cookie(request, PERSON), path="/")
-        return response
+        raise response
 
 
 class JudgeDesk(Desk):

@@ -20,7 +20,7 @@ ERRORS = {
     "ignored_evidence": "The judge ignored evidence that was shown",
     "other": "Something else (say what in the note)",
 }
-_SHORT = {
+SHORT = {
     "missed_quote": "missed decisive quote",
     "repeated_quote": "repeated quote",
     "attribution": "attribution error",
@@ -35,10 +35,12 @@ class Judged(NamedTuple):
     Attributes:
         debate: The debate.
         verdict: The judgement.
+        beliefs: What the person believed midway, by round.
     """
 
     debate: Debate
     verdict: Verdict
+    beliefs: tuple[Verdict, ...] = ()
 
     @property
     def right(self) -> bool | None:
@@ -52,13 +54,18 @@ class Judged(NamedTuple):
 def judged_by_people(recorded: Iterable[Recorded]) -> list[Judged]:
     """List people's final judgements: wrong ones first, then the right ones, then those that nobody can tell."""
     found = [
-        Judged(item.debate, verdict)
+        Judged(item.debate, verdict, _midway(item, verdict.judge))
         for item in recorded
         for verdict in item.verdicts
         if verdict.round is None and verdict.judge.startswith(PEOPLE)
     ]
     rank = {False: 0, True: 1, None: 2}
     return sorted(found, key=lambda one: rank[one.right])
+
+
+def _midway(item: Recorded, judge: str) -> tuple[Verdict, ...]:
+    rounds = {one.round: one for one in item.verdicts if one.judge == judge and one.round is not None}
+    return tuple(rounds[number] for number in sorted(rounds))
 
 
 def _counted(judged: Iterable[Judged], tags: Iterable[Tagged]) -> list[tuple[Judged, Tagged]]:
@@ -91,7 +98,7 @@ def errors_table(judged: Sequence[Judged], tags: Sequence[Tagged]) -> Table:
             _share(right, error),
             sum(error in tag.errors for _, tag in right),
         ]
-        for error, name in _SHORT.items()
+        for error, name in SHORT.items()
     ]
     columns = (
         Column("error"),
