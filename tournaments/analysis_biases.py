@@ -166,11 +166,11 @@ def leans_table(gathered: Gathered) -> Table:
         Column("by probability", kind="log_odds"),
     )
     note = (
-        "Debates in which both sides speak. First: how often the judge is right where the right side has more of it, and "
-        "where it has less. Then logistic regressions of the choice: the log-odds that one more of it wins for a "
-        "side, held against which side is right ('alone'), and with all factors at once ('together'); 'by probability': the "
-        "same with the probability in the place of the choice. What judges reward may be what better debaters do: "
-        f"nothing here is a cause unless it was varied by itself. {ROBUST}"
+        "Debates in which both sides speak. First: how often the judge is right where the right side has more of it, "
+        "and where it has less. Then logistic regressions of the choice: the log-odds that one more of it wins for a "
+        "side, held against which side is right ('alone'), and with all factors at once ('together'); 'by "
+        "probability': the same with the probability in the place of the choice. What judges reward may be what better "
+        f"debaters do: nothing here is a cause unless it was varied by itself. {ROBUST}"
     )
     return Table("What moves a verdict", columns, rows, note=note)
 
