@@ -148,6 +148,25 @@ def shy_moderator() -> ScriptedModel:
     return ScriptedModel(reply, name=f"{NAME}:shy_moderator", capabilities=Capabilities())
 
 
+def fickle_moderator() -> ScriptedModel:
+    """Moderators that find a third of all debaters convinced, whatever these say: tiny models talk nonsense."""
+
+    def reply(messages: Messages, _draw: Draw) -> str:
+        prompt = messages[-1].content
+        yes = noise("fickle", prompt.split("Others have watched")[0].partition("Debater: ")[2]).random() < 1 / 3
+        if "Others have watched" in prompt:
+            return json.dumps(
+                {"decision": "stop" if "convinced of the claim? yes" in prompt else "go on", "reason": "So."}
+            )
+        if "still speak about the topic" in prompt:
+            yes = True
+        elif "do nothing any more" in prompt:
+            yes = False
+        return json.dumps({"answer": "yes" if yes else "no", "reason": "So."})
+
+    return ScriptedModel(reply, name=f"{NAME}:fickle_moderator", capabilities=Capabilities())
+
+
 def mumbling_moderator() -> ScriptedModel:
     """Moderators of which no reply can be read."""
     return ScriptedModel(["Hm, yes and no."], name=f"{NAME}:mumbling_moderator", capabilities=Capabilities())

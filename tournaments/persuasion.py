@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from debate.claim import Claim
 from debate.command import Command, Invocation
 from debate.config import Variants
 from debate.errors import ConfigError, DissoiError, SourceError
-from debate.metrics.persuasion import Outcome, measure, outcome_of
+from debate.metrics.persuasion import Key, Outcome, measure, outcome_of
 from debate.models.load import EMBEDDED, Models
 from debate.progress import Progress
 from debate.record import Recorded
@@ -28,7 +28,7 @@ from tournaments.persuasion_config import OutcomesConfig, PersuasionConfig
 from tournaments.persuasion_field import Field
 from tournaments.persuasion_pages import talk_page
 from tournaments.persuasion_plan import plan_persuasion
-from tournaments.persuasion_tables import metrics, sections, tables
+from tournaments.persuasion_tables import metrics, sections, tables, trouble_notes, trouble_of
 from tournaments.plan import Plan
 from tournaments.session import MOST_PAGES, Session, check_quality, spread, why_unrated, with_page_note, write_debates
 from tournaments.tables import cost_table
@@ -47,6 +47,7 @@ class Read(NamedTuple):
 
     outcomes: Sequence[Outcome]
     notes: Sequence[str]
+    trouble: Mapping[str, int] | None = None
 
 
 def read_outcomes(source: str) -> Read:
@@ -63,11 +64,11 @@ def read_outcomes(source: str) -> Read:
         StoreError: A run's store cannot be read.
     """
     if Path(source).expanduser().is_dir():
-        found = [outcome_of(item) for item in load_debates(source)]
-        outcomes = [one for one in found if one is not None]
+        recorded = load_debates(source)
+        outcomes = [one for one in map(outcome_of, recorded) if one is not None]
         if not outcomes:
             raise SourceError(f"{source} holds no persuasion; give a run folder of tournaments.persuasion")
-        return Read(outcomes, ())
+        return Read(outcomes, (), trouble_of(recorded))
     path = find(source)
     first = next(json_rows(path), None)
     if first is None:
@@ -83,7 +84,7 @@ def show_outcomes(config: OutcomesConfig, invocation: Invocation) -> int:
         raise ConfigError("--outcomes prints figures and writes nothing, so leave out --output and --resume")
     read = read_outcomes(config.outcomes)
     measured = measure(read.outcomes)
-    found = Found(tables(measured), metrics(measured, read.notes))
+    found = Found(tables(measured), metrics(measured, read.notes, read.trouble))
     if config.format == "json":
         sys.stdout.write(json.dumps(found.metrics, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         return 0
@@ -128,20 +129,23 @@ def run_persuasion(config: AnyConfig, invocation: Invocation) -> int:
         outcomes = [one for one in map(outcome_of, held) if one is not None]
         if not outcomes:
             raise DissoiError("no debate was finished; all are in debates.jsonl; why: " + why_unrated(held))
-        measured = measure(outcomes)
+        measured = measure(
+            outcomes, [Key(claim.id, number) for claim in claims for number in range(config.repetitions)]
+        )
+        trouble = trouble_of(held)
         cost = cost_table(session.meter.by_model(), session.seconds)
         report = Report(
             title="Persuasion",
             subtitle=f"{len(config.persuaders)} persuaders, {len(config.debaters)} debaters, {len(claims)} claims, "
             f"{config.repetitions} repetitions, at most {config.rounds} rounds",
-            notes=notes_for(config, plan),
+            notes=[*notes_for(config, plan), *trouble_notes(trouble)],
             sections=[*sections(measured, grid=config.grid), Section("Cost", (cost,))],
         )
         paged = spread(shown, MOST_PAGES)
         return session.conclude(
             run,
             with_page_note(report, len(paged), len(shown)),
-            metrics(measured),
+            metrics(measured, trouble=trouble),
             map(talk_page, paged),
             failures=check_quality(config, held),
             recorded=shown,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from debate.metrics.intervals import FEW_CLUSTERS
 from debate.metrics.persuasion import OPENING_ROUNDS, Pair, PairFigures, ScenarioFigures
-from debate.protocols.persuasion import Scenario, Stop
+from debate.protocols.persuasion import PERSUASION, Scenario, Stop
+from debate.record import Recorded
 from debate.report import Column, Figure, Section, Table, heatmap
 from debate.report.table import Cell
 from tournaments.metrics import Values, interval
@@ -209,9 +210,40 @@ def heat_maps(found: Measured) -> list[Figure]:
     ]
 
 
-def metrics(found: Measured, notes: Sequence[str] = ()) -> Values:
+def metrics(found: Measured, notes: Sequence[str] = (), trouble: Mapping[str, int] | None = None) -> Values:
     """The figures that the tables show, as plain values: an interval is estimate, lower and upper end."""
-    return {"pairs": [_pair_values(pair, figures) for pair, figures in found.items()], "notes": list(notes)}
+    return {
+        "pairs": [_pair_values(pair, figures) for pair, figures in found.items()],
+        "notes": list(notes),
+        "trouble": None if trouble is None else dict(trouble),
+    }
+
+
+def trouble_of(recorded: Iterable[Recorded]) -> dict[str, int]:
+    """Count what went wrong in finished debates: replies refused, replies unread, and rewrites that failed."""
+    debates = [item.debate for item in recorded if item.debate.protocol == PERSUASION and item.debate.failed is None]
+    helps = [turn.help for debate in debates for turn in debate.transcript.turns if turn.help is not None]
+    return {
+        "refused": sum(int(debate.tags.get("refused", 0)) for debate in debates),
+        "unread": sum(int(debate.tags.get("unread", 0)) for debate in debates),
+        "failed_rewrites": sum(one.failed for one in helps),
+        "rewrites": len(helps),
+    }
+
+
+def trouble_notes(trouble: Mapping[str, int]) -> list[str]:
+    """Say so, where something went wrong."""
+    notes = []
+    if trouble["refused"]:
+        notes.append(
+            f"The first moderator refused {trouble['refused']} times; the second was asked where there is one."
+        )
+    if trouble["unread"]:
+        notes.append(f"{trouble['unread']} replies of moderators could not be read, however often they were asked.")
+    if trouble["failed_rewrites"]:
+        failed, of = trouble["failed_rewrites"], trouble["rewrites"]
+        notes.append(f"{failed} of {of} rewrites failed, and the draft was said as it was.")
+    return notes
 
 
 def _pair_values(pair: Pair, figures: PairFigures) -> Values:

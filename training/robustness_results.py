@@ -82,7 +82,7 @@ def compare(held: Held, decided: Sequence[Recorded]) -> Robustness:
         The figures.
     """
     outcomes = {name: _outcomes(items, name) for name, items in held.items()}
-    measured = {pair.debater: figures for pair, figures in measure(_all(outcomes)).items()}
+    measured = {pair.debater: figures for pair, figures in measure(_all(outcomes), _keys(outcomes)).items()}
     scenarios = list(measured[BASE].scenarios)
     lines = [_success(scenario, outcomes, measured) for scenario in scenarios]
     if {"fallacy", "logical"} <= set(scenarios):

@@ -10,6 +10,7 @@ from typing import Any
 from debate.agents.judge import JudgeConfig
 from debate.claim import Claim
 from debate.errors import ConfigError, SourceError
+from debate.fingerprint import words
 from debate.folds import check_apart, finder_of
 from debate.models.adapter_folder import OWN
 from debate.models.load import ModelConfig
@@ -65,12 +66,12 @@ def split(config: RobustnessConfig, prompts: Prompts) -> Claims:
     """
     everything = load_claims(config.claims)
     benchmark = choose(everything, config.benchmark, config.seed)
-    topics = {_topic(claim) for claim in benchmark}
+    measured = {text for claim in benchmark for text in _same(claim)}
     finder = finder_of(claim_question(claim, prompts) for claim in benchmark)
     left = [
         claim
         for claim in everything
-        if _topic(claim) not in topics and finder.find(claim_question(claim, prompts).story or "") is None
+        if not measured & _same(claim) and finder.find(claim_question(claim, prompts).story or "") is None
     ]
     if not left:
         raise SourceError(
@@ -86,16 +87,20 @@ def check_claims_apart(claims: Claims, prompts: Prompts) -> None:
     """Hold that no claim, and no topic, is both trained on and measured.
 
     Raises:
-        ConfigError: One is, by its id, its text or its topic.
+        ConfigError: One is, by its id, its words, or its topic's.
     """
     check_apart(claims.questions(prompts))
-    shared = {_topic(claim) for claim in claims.lessons} & {_topic(claim) for claim in claims.benchmark}
-    if shared:
-        raise ConfigError(f"claims on {min(shared)!r} are both trained on and measured; leave them out of one of both")
+    lessons, benchmark = (
+        {text for claim in part for text in _same(claim)} for part in (claims.lessons, claims.benchmark)
+    )
+    if lessons & benchmark:
+        what = min(lessons & benchmark)
+        raise ConfigError(f"{what!r} is both trained on and measured; leave it out of one of both")
 
 
-def _topic(claim: Claim) -> str:
-    return " ".join(claim.topic.casefold().split())
+def _same(claim: Claim) -> set[str]:
+    """What two claims must not share."""
+    return {" ".join(words(text)) for text in (claim.topic, claim.text)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -188,11 +188,13 @@ class PairFigures:
     by_class: Mapping[str, ClassFigures]
 
 
-def measure(outcomes: Iterable[Outcome]) -> dict[Pair, PairFigures]:
+def measure(outcomes: Iterable[Outcome], planned: Iterable[Key] = ()) -> dict[Pair, PairFigures]:
     """Measure recorded outcomes.
 
     Args:
         outcomes: Of any pairs and scenarios; each debate once.
+        planned: Claims and repetitions that were to be held; those that no outcome is of are missing, and would not be
+            known of else.
 
     Returns:
         Figures by persuader and debater, in the order in which they first appear.
@@ -210,14 +212,15 @@ def measure(outcomes: Iterable[Outcome]) -> dict[Pair, PairFigures]:
                 f"{one.debater} is there twice; give each debate once"
             )
         of_scenario[key] = one
+    keys = list(planned)
     return {
-        pair: _pair({scenario: dict(sorted(found.items())) for scenario, found in scenarios.items()})
+        pair: _pair({scenario: dict(sorted(found.items())) for scenario, found in scenarios.items()}, keys)
         for pair, scenarios in by_pair.items()
     }
 
 
-def _pair(found: Mapping[Scenario, Mapping[Key, Outcome]]) -> PairFigures:
-    seen = [key for of_scenario in found.values() for key in of_scenario]
+def _pair(found: Mapping[Scenario, Mapping[Key, Outcome]], planned: Sequence[Key]) -> PairFigures:
+    seen = [*planned, *(key for of_scenario in found.values() for key in of_scenario)]
     claims = sorted({key.claim for key in seen})  # in whatever order they came, sums come out alike to the last bit
     repetitions = sorted({key.repetition for key in seen})
     keys = [Key(claim, repetition) for claim in claims for repetition in repetitions]

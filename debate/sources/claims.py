@@ -63,7 +63,7 @@ def pick(claims: Sequence[Claim], ids: Sequence[str]) -> list[Claim]:
     known = [claim.id for claim in claims]
     for name in ids:
         if name not in known:
-            raise SourceError(f"ids: there is no claim {name!r}{hint(name, known)}; name claims of the source")
+            raise SourceError(f"ids: there is no claim {name!r}{hint(name, known)} (name claims of the source)")
     return [claim for claim in claims if claim.id in set(ids)]
 
 

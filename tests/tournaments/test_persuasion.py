@@ -276,7 +276,18 @@ def test_a_refusing_moderator_is_counted_and_the_second_decides(tmp_path: Path) 
     assert all(item.debate.tags["unread"] == "0" for item in items)
     for item in items:  # each of four tasks in each round, or none
         assert int(item.debate.tags["refused"]) in {0, 4 * int(item.debate.tags["rounds"])}
-    assert metrics(tmp_path / "run")["pairs"][0]["scenarios"]["none"]["stops"].get("unread") is None
+    found = metrics(tmp_path / "run")
+    assert found["pairs"][0]["scenarios"]["none"]["stops"].get("unread") is None
+    total = sum(int(item.debate.tags["refused"]) for item in items)
+    assert found["trouble"] | {"rewrites": 0} == {
+        "refused": total,
+        "unread": 0,
+        "rewrites": 0,
+        "failed_rewrites": sum(
+            turn.help.failed for item in items for turn in item.debate.transcript.turns if turn.help is not None
+        ),
+    }
+    assert f"The first moderator refused {total} times" in ended.out
 
 
 def test_what_no_moderator_can_tell_is_no_success_and_fails_the_run(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from debate.errors import SourceError
 from debate.metrics.intervals import cluster_mean
-from debate.metrics.persuasion import Outcome, Pair, PairFigures, measure
+from debate.metrics.persuasion import Key, Outcome, Pair, PairFigures, measure
 from debate.protocols.persuasion import SCENARIOS, Scenario, Stop
 
 PAIR = Pair("p", "d")
@@ -51,6 +51,14 @@ def test_success_counts_every_claim_and_repetition() -> None:
     each = cluster_mean([1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0], [*"aaabbbcccddd"])
     assert (found.success.low, found.success.high) == (each.low, each.high)
     assert found.success.clusters == 4
+
+
+def test_a_claim_of_which_every_debate_failed_is_missing_and_no_success() -> None:
+    planned = [Key(claim, repetition) for claim in "abc" for repetition in range(2)]
+    found = measure(outcomes("none", {"a": "++", "b": "--"}), planned)[PAIR].scenarios["none"]
+    assert found.success.value == pytest.approx(2 / 6)
+    assert (found.planned, found.missing, found.success.clusters) == (6, 2, 3)
+    assert [one.value for one in found.by_successes] == pytest.approx([2 / 3, 0, 1 / 3])
 
 
 def test_one_repetition_has_no_variance() -> None:
