@@ -18,11 +18,13 @@ class Offline(NamedTuple):
 
     folder: Path
     project: str
+    group: str
     run_id: str
     host: str
     config: dict[str, Any]
     summary: dict[str, Any]
     files: list[str]
+    artifacts: dict[str, str]  # their types by name
     exit_code: int | None
 
     def table(self, key: str) -> dict[str, Any]:
@@ -60,7 +62,8 @@ def records(path: Path) -> Iterator[Any]:
 def read_offline(folder: Path) -> Offline:
     """Read the folder of an offline run."""
     (log,) = folder.glob("run-*.wandb")
-    project = run_id = host = ""
+    project = group = run_id = host = ""
+    artifacts: dict[str, str] = {}
     config: dict[str, Any] = {}
     summary: dict[str, Any] = {}
     files: list[str] = []
@@ -69,6 +72,7 @@ def read_offline(folder: Path) -> Offline:
         match record.WhichOneof("record_type"):
             case "run":
                 project, run_id, host = record.run.project, record.run.run_id, record.run.host
+                group = record.run.run_group
                 config |= {item.key: json.loads(item.value_json) for item in record.run.config.update}
             case "summary":
                 for item in record.summary.update:
@@ -79,9 +83,14 @@ def read_offline(folder: Path) -> Offline:
                     node[last] = json.loads(item.value_json)
             case "files":
                 files += [item.path for item in record.files.files]
+            case "artifact":
+                artifacts[record.artifact.name] = record.artifact.type
+            case "request" if record.request.HasField("log_artifact"):
+                artifact = record.request.log_artifact.artifact
+                artifacts[artifact.name] = artifact.type
             case "exit":
                 exit_code = record.exit.exit_code
-    return Offline(folder, project, run_id, host, config, summary, files, exit_code)
+    return Offline(folder, project, group, run_id, host, config, summary, files, artifacts, exit_code)
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

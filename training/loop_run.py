@@ -143,7 +143,8 @@ def open_root(
     """
     if invocation.resume is None:
         root = invocation.output or default_path(name)
-        if root.is_dir() and any(root.iterdir()):
+        # A process that was killed at its very start leaves a lock: nothing to go on with, and nothing to lose.
+        if root.is_dir() and {path.name for path in root.iterdir()} - {f"{name}.lock", f".{CONFIG}.part"}:
             raise StoreError(f"{root} exists already; choose another --output, or go on with it by --resume {root}")
     else:
         root = invocation.resume

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
+import multiprocessing
 import random
-import signal
-import subprocess
 import sys
 import time
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.loops import loop
-from tests.runs import ROOT, debates, write
+from tests.runs import debates, write
 from tests.tiny import save_model
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200)]
@@ -34,25 +34,39 @@ STAGES = (
     "test/self-play-judged",
     "test/concessions",
 )
-# Killing each takes minutes; these are of every kind: debates, both trainings, verdicts, and the last report.
+# Of every kind: debates, both trainings, verdicts, and the last report.
 KILLED = ("iteration-1/tournament", "debater-1", "judge-1", "iteration-1/judged", "test/self-play")
 
 
-def start(*arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "training.loop", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
+# Each process is a fork of one that has the libraries loaded, which would take longer than all stages.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
+    ["training.loop_run", "training.letter_trainer", "training.speech_trainers", "trl", "peft"]
+)
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    return out
+def run_loop(arguments: list[str], said: Path) -> None:
+    """Run the command as a process of its own does."""
+    import torch
+
+    from training.loop import COMMAND
+
+    torch.set_num_threads(1)
+
+    with said.open("a") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+        sys.exit(COMMAND.main(arguments))
+
+
+def start(said: Path, *arguments: object) -> ForkServerProcess:
+    process = FORKS.Process(target=run_loop, args=(list(map(str, arguments)), said))
+    process.start()
+    return process
+
+
+def finish(said: Path, *arguments: object) -> None:
+    process = start(said, *arguments)
+    process.join()
+    assert process.exitcode == 0, said.read_text()
 
 
 def state(run: Path, stage: str) -> str | None:
@@ -81,26 +95,29 @@ def verdicts(run: Path) -> dict[tuple[str, str], Any]:
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("loop")
-    base = save_model(folder / "base", context=2048)
+    base = folder / "base"
+    saving = FORKS.Process(target=save_model, args=(base,), kwargs={"context": 2048})
+    saving.start()
+    saving.join()
     tree = loop(base)
     short = tree["debater"] | {"methods": ["sft"]}
     return write(folder / "c.yaml", loop(base, iterations=1, debater=short, judge=tree["judge"] | {"held_out": None}))
 
 
 def test_killed_again_and_again_it_ends_as_if_never_stopped(config: Path, tmp_path: Path) -> None:
-    never = tmp_path / "never"
-    finish(start("--config", config, "--output", never))
+    never, said = tmp_path / "never", tmp_path / "said.txt"
+    finish(said, "--config", config, "--output", never)
     run, draw = tmp_path / "run", random.Random(1)
     for stage in KILLED:
         arguments = ["--resume", run] if (run / "config.yaml").exists() else ["--config", config, "--output", run]
-        with start(*arguments) as process:
-            while process.poll() is None and state(run, stage) is None:
-                time.sleep(0.01)
-            time.sleep(draw.uniform(0, 0.6))
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-        assert state(run, stage) in {"begun", "done"}
-    finish(start("--resume", run))
+        process = start(said, *arguments)
+        while process.is_alive() and state(run, stage) is None:
+            time.sleep(0.01)
+        time.sleep(draw.uniform(0, 0.6))
+        process.kill()
+        process.join()
+        assert state(run, stage) in {"begun", "done"}, said.read_text()
+    finish(said, "--resume", run)
     assert all(state(run, stage) == "done" for stage in STAGES)
     assert not (run / "replaced").exists()  # nothing was done anew
     (one,), (other,) = figures(run), figures(never)

@@ -33,7 +33,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def looped(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Looped:
-    """A loop of two iterations, tracked online without a key: so it is kept offline."""
+    """A loop of two iterations, tracked offline."""
     folder = tmp_path_factory.mktemp("loop")
     config = write(folder / "c.yaml", loop(base, wandb={"mode": "offline", "transcripts": 3}))
     return Looped(folder / "run", config, call(COMMAND, "--config", config, "--output", folder / "run"))
@@ -105,6 +105,10 @@ def test_each_iteration_is_a_run_of_one_group(looped: Looped) -> None:
         (folder,) = (looped.folder / part / "wandb").glob("offline-run-*")
         kept[part] = read_offline(folder)
     assert len({run.run_id for run in kept.values()}) == 3
+    assert {run.group for run in kept.values()} == {"run"}  # the folder's name
+    made = ("debater-1-sft", "debater-1", "judge-1")
+    wanted = dict.fromkeys(made, "adapter") | dict.fromkeys((f"{name}-rows" for name in made), "dataset")
+    assert wanted.items() <= kept["iteration-1"].artifacts.items()
     first = kept["iteration-1"]
     assert first.summary["loop/iteration"] == 1
     assert first.summary["judge/loss"] is not None
@@ -147,3 +151,22 @@ def test_a_consultancy_is_closed_too(base: Path, tmp_path: Path) -> None:
     players = metrics["test"]["first"]["players"]
     assert all(0 <= player["win rate"][0] <= 1 for player in players.values())
     assert "debater-1" in players
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--judge.train", "false"),
+        ("--debater.methods", "[sft]"),
+        ("--debater.methods", "[dpo]"),
+        ("--debater.methods", "[]", "--newcomer.optimizer", "{kind: best_of_n, n: 8}"),
+        ("--protocol", "{kind: consultancy, rounds: 1}"),
+    ],
+    ids=lambda flags: " ".join(flags[:2]),
+)
+def test_every_ablation_has_a_plan(base: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    planned = call(COMMAND, "--config", write(tmp_path / "c.yaml", loop(base)), "--dry-run", *flags)
+    assert planned.code == 0, planned.err
+    assert "test/self-play-judged" in planned.out
+    assert "Smallest effects" in planned.out
+    assert not [path for path in tmp_path.iterdir() if path.name != "c.yaml"]

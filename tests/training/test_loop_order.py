@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 
 from debate.agents.judge import JudgeConfig
+from debate.command import Invocation
 from debate.config import parse
-from debate.errors import ConfigError, SourceError
+from debate.errors import ConfigError, SourceError, StoreError
+from debate.prompts import Prompts
 from tests.loops import loop
 from tests.runs import ROOT
 from training.loop import Iteration, Loop
 from training.loop_config import LoopConfig, weakest
 from training.loop_plan import Planned
 from training.loop_questions import questions_by_use
+from training.loop_run import open_root
 from training.loop_stages import Recipes
 from training.power import smallest_difference
 
@@ -202,6 +205,20 @@ def test_the_smallest_difference_is_that_of_the_paired_test() -> None:
     # Players that are alike on every story are as good as one.
     assert smallest_difference(150, 7, alike=1.0) == pytest.approx(smallest_difference(150, 1))
     assert smallest_difference(150, 7, alike=0.0) == pytest.approx(smallest_difference(1050, 1))
+
+
+def test_a_folder_of_a_loop_that_was_killed_at_its_very_start_is_free(tmp_path: Path) -> None:
+    config, prompts = configured(), Prompts()
+    (tmp_path / "loop.lock").touch()
+    with open_root(config, Invocation(output=tmp_path), {}, prompts):
+        assert (tmp_path / "config.yaml").is_file()
+    with (
+        pytest.raises(StoreError, match=r"exists already; .* --resume"),
+        open_root(config, Invocation(output=tmp_path), {}, prompts),
+    ):
+        pass
+    with open_root(config, Invocation(resume=tmp_path), {}, prompts) as root:
+        assert root == tmp_path.resolve()
 
 
 @pytest.mark.parametrize("command", ["loop", "dashboards"])
