@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 from debate.judge_names import PUBLISHED
 from debate.metrics.accuracy import accuracy, final_verdicts, unparsed_share
+from debate.metrics.intervals import Interval
 from debate.metrics.win_rate import WinRate, consultant_win_rate
 from debate.protocols.baselines import BASELINES
 from debate.record import Recorded
@@ -327,6 +329,11 @@ def without_empty(table: Table) -> Table:
     kept = [at for at in range(len(table.columns)) if any(row[at] is not None for row in table.rows)]
     columns = [table.columns[at] for at in kept]
     return dataclasses.replace(table, columns=columns, rows=[[row[at] for at in kept] for row in table.rows])
+
+
+def bounded(found: Interval | None) -> Cell:
+    """Show a mean without an interval where the data put no bound to it, as where every value is the same."""
+    return found.value if found is not None and math.isinf(found.high) else found
 
 
 def _busiest(table: Table) -> Table:

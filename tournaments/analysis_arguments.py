@@ -8,7 +8,7 @@ from typing import NamedTuple
 from debate.metrics.arguments import GRAM, ArgumentFigures, Speech, argument_figures, measure_speeches
 from debate.report import Column, Section, Table
 from debate.report.table import Cell
-from tournaments.analysis_accuracy import MANY, ROBUST, without_empty
+from tournaments.analysis_accuracy import MANY, ROBUST, bounded, without_empty
 from tournaments.cast import Cast
 from tournaments.gather import Gathered
 from tournaments.judged import group_name
@@ -135,10 +135,10 @@ def table(title: str, what: str, groups: Groups) -> Table:
                 label,
                 one.speeches,
                 one.words.clusters,
-                one.words,
-                one.quotes,
+                bounded(one.words),
+                bounded(one.quotes),
                 one.verified,
-                one.quote_words,
+                bounded(one.quote_words),
                 one.repeated,
                 one.novelty,
             ]

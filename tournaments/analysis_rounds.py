@@ -15,7 +15,7 @@ from debate.record import Recorded
 from debate.report import Column, Section, Table
 from debate.report.table import Cell
 from debate.verdict import points
-from tournaments.analysis_accuracy import ROBUST, Cut, Judging, cut_table, cuts, judgings, without_empty
+from tournaments.analysis_accuracy import ROBUST, Cut, Judging, bounded, cut_table, cuts, judgings, without_empty
 from tournaments.comparison import mean_gap
 from tournaments.gather import Gathered
 from tournaments.judged import group_name, speaks
@@ -258,7 +258,9 @@ def reward_table(found: Iterable[Judging]) -> Table:
         for name, items in one.groups.items():
             paid = reward_figures(items)
             if paid is not None:
-                rows.append([one.judge, name, paid.debates, paid.rounds, paid.score, paid.reward])
+                rows.append(
+                    [one.judge, name, paid.debates, bounded(paid.rounds), bounded(paid.score), bounded(paid.reward)]
+                )
     columns = (
         Column("judge"),
         Column("debates"),

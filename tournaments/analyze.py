@@ -140,7 +140,7 @@ def _show_persuasion(config: AnalyzeConfig, source: str) -> Shown:
 
     read = read_outcomes(source.removeprefix("run:"))
     measured = measure(read.outcomes)
-    beside, values = _beside(config, "logicom", lambda: logicom_subjects(measured))
+    beside, values = _beside(config, "logicom", lambda: logicom_subjects(measured, read.outcomes))
     return Shown(
         [*sections(measured, grid=len(measured) > 1), *beside],
         {**metrics(measured, read.notes), **values},

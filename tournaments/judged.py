@@ -141,7 +141,14 @@ def groups_of(recorded: Sequence[Recorded]) -> dict[str, list[Recorded]]:
         found.setdefault(name, []).append(item)
         if several:
             found.setdefault(f"{name}, {item.debate.tags.get(SOURCE)}", []).append(item)
-    ordered = dict(sorted(found.items()))
+    # A kind of debates that one source alone has is not said twice.
+    kinds = {group_name(item.debate): item.debate.tags.get(SOURCE) for item in recorded}
+    twice = {
+        f"{name}, {source}"
+        for name, source in kinds.items()
+        if len(found.get(f"{name}, {source}", ())) == len(found[name])
+    }
+    ordered = {name: found[name] for name in sorted(found) if name not in twice}
     whole = any(len(items) == len(recorded) for items in found.values())
     return ordered if whole else {"all": list(recorded), **ordered}
 

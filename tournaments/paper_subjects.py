@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from debate.judge_names import PUBLISHED
+from debate.judge_names import is_person
 from debate.metrics.accuracy import final_verdicts
 from debate.metrics.calibration import confidence
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.metrics.judge_reward import rounds_heard
-from debate.metrics.persuasion import Pair, PairFigures
+from debate.metrics.persuasion import Outcome, Pair, PairFigures
+from debate.protocols.persuasion import Stop
 from debate.record import Debate, Recorded
 from debate.verdict import combine, points
 from tournaments.analysis_accuracy import Judging, judgings
@@ -79,7 +80,7 @@ def _judge(one: Judging, cast: Cast, followed: Mapping[str, Sequence[Course]]) -
         gap = mean_gap(change, [story for _, story in early])
         gaps[f"{kind} in the end", f"{kind} at first"] = gap
         gaps[f"{kind} at first", f"{kind} in the end"] = Interval(-gap.value, -gap.high, -gap.low, gap.n, gap.clusters)
-    whose: Whose = "people" if one.judge == PUBLISHED else "models"
+    whose: Whose = "people" if is_person(one.judge) else "models"
     return Subject(one.judge, figures, whose, gaps)
 
 
@@ -187,8 +188,17 @@ def _mean(rows: Sequence[tuple[float, str]]) -> Interval:
     return cluster_mean([value for value, _ in rows], [story for _, story in rows], bounds=_SHARE)
 
 
-def logicom_subjects(measured: Mapping[Pair, PairFigures]) -> list[Subject]:
-    """Name the figures of LOGICOM, a subject for each persuader and debater."""
+def logicom_subjects(measured: Mapping[Pair, PairFigures], outcomes: Iterable[Outcome]) -> list[Subject]:
+    """Name the figures of LOGICOM, a subject for each persuader and debater.
+
+    Args:
+        measured: The figures.
+        outcomes: What they were measured on; differences of scenarios are robust by claim.
+    """
+    won: dict[Pair, dict[str, Rows]] = {}
+    for outcome in outcomes:
+        rows = won.setdefault(outcome.pair, {}).setdefault(outcome.scenario, [])
+        rows.append((float(outcome.stop is Stop.CONVINCED), outcome.claim))
     found = []
     for pair, one in measured.items():
         figures: dict[str, Interval | None] = {name: each.success for name, each in one.scenarios.items()}
@@ -197,7 +207,9 @@ def logicom_subjects(measured: Mapping[Pair, PairFigures]) -> list[Subject]:
             figures["fallacy alone convinces"] = one.ablation.fallacy_only
             figures["logic alone convinces"] = one.ablation.logical_only
         name = f"{pair.debater}, persuaded by {pair.persuader}"
-        found.append(Subject(name, {key: value for key, value in figures.items() if value is not None}))
+        held = won.get(pair, {})
+        gaps = {(a, b): gap_of_means(held[a], held[b]) for a in held for b in held if a != b}
+        found.append(Subject(name, {key: value for key, value in figures.items() if value is not None}, None, gaps))
     return found
 
 
@@ -208,7 +220,8 @@ def consensus_subjects(metrics: Mapping[str, Any]) -> list[Subject]:
         metrics: What ``tournaments.consensus.read_outcomes`` gives.
 
     Returns:
-        FORD: a subject for each chain and data set; MAD: one, with the ways of answering.
+        FORD: a subject for each chain and data set, comparable where the intervals of the best and the worst speaker
+        alone meet, else mismatched; MAD: one, with the ways of answering.
     """
     if metrics["system"] == "ford":
         return [_chain(chain) for chain in metrics["chains"]]
@@ -224,14 +237,15 @@ def consensus_subjects(metrics: Mapping[str, Any]) -> list[Subject]:
 def _chain(chain: Mapping[str, Any]) -> Subject:
     n = chain["n"]
     alone = sorted((_interval(share, n) for share in chain["alone"].values()), key=lambda one: one.value if one else 0)
+    worse, better = alone[0], alone[-1]
+    # What the paper says of comparable models it does not say of mismatched ones, nor the reverse.
+    mismatched = worse is not None and better is not None and worse.high < better.low
     figures = {
         "FORD": _interval(chain["ford"], n),
-        "Col-S": _interval(chain["col_s"], n),
-        "Col-H": _interval(chain["col_h"], n),
         "INCON at first": _interval(chain["incon"][0], n),
         "INCON in the end": _interval(chain["incon"][-1], n),
-        "worse speaker alone": alone[0],
-        "better speaker alone": alone[-1],
+        **({"better model alone": better, "worse model alone": worse} if mismatched else {}),
+        **({} if mismatched else {"Col-S": _interval(chain["col_s"], n), "Col-H": _interval(chain["col_h"], n)}),
     }
     kept = {name: value for name, value in figures.items() if value is not None}
     return Subject(f"{chain['run']}, {chain['dataset']}", kept)
