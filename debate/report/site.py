@@ -17,7 +17,7 @@ from debate.errors import StoreError
 from debate.report.figure import Figure, plain_text
 from debate.report.page import DebatePage, index_row, page_context, said_text
 from debate.report.scripts import to_script
-from debate.report.table import Table, format_cell, format_number
+from debate.report.table import Table, format_cell, format_number, shared_cells
 from debate.report.talk import TalkPage, talk_row, talk_text
 
 #: Whatever has a page of its own.
@@ -193,6 +193,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters["cell"] = format_cell
+    made.filters["shared"] = shared_cells
     made.filters["share"] = functools.partial(format_number, kind="share")
     made.filters["log_odds"] = functools.partial(format_number, kind="log_odds")
     made.tests["table"] = lambda block: isinstance(block, Table)

@@ -133,6 +133,25 @@ def format_cell(cell: Cell, column: Column) -> CellText:
     return CellText(value, f"[{low}, {high}]")
 
 
+def shared_cells(table: Table) -> dict[int, str]:
+    """Find columns that say the same in every row, such as the one judge of a run; a page says it once.
+
+    Args:
+        table: The table.
+
+    Returns:
+        By place of the column, its text; nothing for a table of one row, and never all columns.
+    """
+    if len(table.rows) < 2:
+        return {}
+    found = {
+        place: first
+        for place, (column, first) in enumerate(zip(table.columns, table.rows[0], strict=True))
+        if column.kind == "text" and isinstance(first, str) and all(row[place] == first for row in table.rows)
+    }
+    return found if len(found) < len(table.columns) else {}
+
+
 def format_number(value: float, kind: Kind) -> str:
     """Format a number as one of the kinds; a number that is not finite is "n/a", or an infinity sign."""
     if isinstance(value, bool):

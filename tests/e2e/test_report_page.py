@@ -355,7 +355,7 @@ def test_the_list_filters_and_pages_and_its_links_work(watched: Watched, realist
     holding = sum("extractive" in debate.players for debate in expected)
     assert page.locator("#count").inner_text() == f"{holding} of 120 debates"
     rows.first.get_by_role("link").click()
-    page.wait_for_url("**/debates/*.html")
+    page.wait_for_url("**/debates/*.html?player=extractive")
     assert page.get_by_role("heading", level=1).is_visible()
     page.get_by_role("link", name="Next").click()
     page.get_by_role("link", name="All debates").click()

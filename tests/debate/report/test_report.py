@@ -38,7 +38,7 @@ from debate.report.figure import plain_text
 from debate.report.page import index_row, page_context, said_text
 from debate.report.scripts import to_script
 from debate.report.speech import Passage, speech_html, story_html
-from debate.report.table import Kind
+from debate.report.table import Kind, shared_cells
 from debate.transcript import Candidate, Transcript, Turn
 from debate.verdict import Verdict
 
@@ -147,6 +147,19 @@ def test_a_table_in_a_file_is_plain_and_whole() -> None:
     assert "91.7%" in row
     assert any(line.startswith("[red]free[/red] ") for line in lines)
     assert any(line.startswith("es\N{REPLACEMENT CHARACTER}[31mcape ") for line in lines)
+
+
+def test_a_page_says_once_what_all_rows_of_a_column_say(tmp_path: Path) -> None:
+    columns = (Column("judge"), Column("player"), Column("n", kind="count"))
+    same = Table("T", columns, [(ATTACK, "x", 7), (ATTACK, "y", 7)])
+    assert shared_cells(same) == {0: ATTACK}
+    assert shared_cells(Table("T", columns, [("j", "x", 1)])) == {}  # of one row nothing is repeated
+    assert shared_cells(Table("T", columns, [("j", "x", 1), ("k", "x", 2)])) == {1: "x"}
+    assert shared_cells(Table("T", columns[:1], [("j",), ("j",)])) == {}
+    write_report(Report("Run", sections=(Section("T", (same,)),)), [], tmp_path)
+    tree = Tree((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert [tag for tag, _ in tree.elements].count("th") == 2
+    assert tree.text.count(ATTACK) == 1
 
 
 class Terminal(io.StringIO):
