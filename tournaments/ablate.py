@@ -21,7 +21,7 @@ from tournaments.ablation_judges import Examples, LevelJudge, level_judge
 from tournaments.ablation_levels import Level, levels_of
 from tournaments.ablation_measures import Measured, measure, with_wins
 from tournaments.ablation_plan import plan_made, plan_recorded
-from tournaments.ablation_tables import TITLES, metrics, sections
+from tournaments.ablation_tables import TITLES, Ablated, metrics, sections
 from tournaments.cast import write_kept
 from tournaments.compared import AllVerdicts
 from tournaments.field import build_arena, check_lengths, notes_for
@@ -174,7 +174,7 @@ def _matches(name: str, first: str, questions: Sequence[Question], arena: Arena)
 def run_ablation(config: AblateConfig, invocation: Invocation) -> int:
     """Run the command; returns the exit code."""
     session = Session("tournaments.ablate", config, invocation)
-    levels, findings = levels_of(config), load_findings()
+    levels = levels_of(config)
     material: Material | None = None
     if config.makes:
         questions = choose_questions(config, config.seed)
@@ -205,19 +205,18 @@ def run_ablation(config: AblateConfig, invocation: Invocation) -> int:
         judged = [item for items in found.by_judge.values() for item in items]
         if not any(item.verdicts for item in judged):
             raise DissoiError("no debate has a verdict; all are in debates.jsonl; why: " + why_unrated(judged))
+        ablated = Ablated(config.factor, found.levels, load_findings())
         report = Report(
             title=f"Ablation: {config.factor}",
             subtitle=f"{TITLES[config.factor]}: {', '.join(level.label for level in levels)}; {len(questions)} "
             f"questions, judge {config.judge.label}",
             notes=notes,
             sections=[
-                *sections(config.factor, found.levels, findings),
+                *sections(ablated),
                 Section("Cost", (cost_table(session.meter.by_model(), session.seconds),)),
             ],
         )
-        return session.finish(
-            run, report, metrics(config.factor, found.levels, findings), found.recorded, by_judge=found.by_judge
-        )
+        return session.finish(run, report, metrics(ablated), found.recorded, by_judge=found.by_judge)
 
 
 COMMAND = Command(

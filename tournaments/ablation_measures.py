@@ -178,8 +178,11 @@ def by_flips(recorded: Iterable[Recorded]) -> Values:
     """Share of debates whose orders name different answers, by question, with the story; see ``by_question``."""
 
     def flips(item: Recorded, _gold: int) -> float | None:
-        bias = position_bias([item])
-        return None if bias is None else bias.flip_rate.value
+        parsed = [one for one in final_verdicts(item) if one.probabilities is not None]
+        if len(parsed) != 2 or parsed[0].order == parsed[1].order:
+            return None
+        # As in debate.metrics.bias: a tie names neither answer.
+        return float({points(one.probabilities[0]) for one in parsed if one.probabilities} == {0.0, 1.0})
 
     return _by_question(recorded, flips)
 
@@ -210,21 +213,16 @@ MEASURES: Mapping[str, Measure] = {
 }
 
 
-def differences(found: Sequence[Measured], measure: Measure = by_question) -> dict[str, Contrast]:
-    """Set every level against the first, over the questions that were decided at both.
+def compare(one: Measured, other: Measured) -> dict[str, Contrast]:
+    """Set a level against another, over the questions that were decided at both.
 
     Args:
-        found: The levels, the first is what the others are compared with.
-        measure: What is compared.
+        one: A level.
+        other: Another.
 
     Returns:
-        By label of the other levels, the level less the first; none where no question was decided at both.
+        By measure, the first less the other; without those of which no question has both.
     """
-    first, *others = found
-    named = {one.level.label: against(one, first, measure) for one in others}
-    return {label: one for label, one in named.items() if one is not None}
-
-
-def against(one: Measured, other: Measured, measure: Measure = by_question) -> Contrast | None:
-    """Set a level against another, see ``differences``."""
-    return contrast(one.judge, (one.level.label, one.recorded), (other.level.label, other.recorded), measure=measure)
+    first, second = ((level.level.label, level.recorded) for level in (one, other))
+    found = {name: contrast(one.judge, first, second, measure=measure) for name, measure in MEASURES.items()}
+    return {name: gap for name, gap in found.items() if gap is not None}

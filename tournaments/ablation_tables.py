@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from debate.metrics.intervals import Interval
 from debate.report import Column, Dot, Figure, Section, Table, dots
 from debate.report.table import Cell
 from tournaments.ablate_config import Factor
-from tournaments.ablation_measures import MEASURES, Measured, against, differences
+from tournaments.ablation_measures import MEASURES, Measured, compare
 from tournaments.analysis_accuracy import ROBUST
 from tournaments.analysis_paired import Contrast, show_p
 from tournaments.metrics import Values, interval, judge_figures
@@ -27,33 +29,115 @@ TITLES: dict[Factor, str] = {
 }
 
 
-def sections(factor: Factor, found: Sequence[Measured], findings: Findings) -> list[Section]:
-    """Show a factor.
+@dataclass(frozen=True)
+class Ablated:
+    """What an ablation found.
 
-    Args:
+    Attributes:
         factor: The factor.
-        found: Its levels, measured; the first is what the others are compared with.
-        findings: What the papers found.
-
-    Returns:
-        Sections of the report.
+        levels: Its levels, measured; the first is what the others are compared with.
+        findings: What the papers found; signs on levels are written ``factor: LABEL > factor: LABEL``, where ``most``
+            and ``least`` name the ends of a factor of numbers.
     """
-    blocks: list[Table | Figure] = [level_table(factor, found), level_figure(factor, found)]
-    if any(one.wins[0] is not None for one in found):
+
+    factor: Factor
+    levels: Sequence[Measured]
+    findings: Findings
+
+    @property
+    def first(self) -> Measured:
+        """What the other levels are compared with."""
+        return self.levels[0]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Every two levels that share a question, the later one less the earlier one."""
+        two = itertools.combinations(self.levels, 2)
+        found = (Pair(one, other, compare(one, other)) for other, one in two)
+        return [pair for pair in found if pair.gaps]
+
+    @cached_property
+    def readings(self) -> list[Reading]:
+        """The papers' signs of which both levels are measured; none of consultancies, since they are about debates."""
+        if any(None in item.debate.players for item in self.first.recorded):
+            return []
+        ours = self._subject()
+        held = []
+        for finding in self.findings.findings:
+            for text in finding.signs:
+                if text.startswith(f"{self.factor}: "):
+                    compared = compare_sign(read_sign(text), ours)
+                    if compared is not None:
+                        held.append(Reading(finding.says, text.replace(f"{self.factor}: ", ""), *compared))
+        return held
+
+    def _subject(self) -> Subject:
+        """Figures by level: how often the judge is right, or of words how often a level's speeches win."""
+        names = self._names()
+        figures: dict[str, Interval] = {}
+        gaps: dict[tuple[str, str], Interval] = {}
+        for one in self.levels:
+            even = Interval(0.5, 0.5, 0.5, 0, 0)  # against itself a level wins half, by definition
+            wins = even if one is self.first else one.wins[0]
+            value = wins if self.factor == "words" else one.accuracy.single
+            if value is not None:
+                figures |= dict.fromkeys(names[one.level.label], value)
+            if self.factor == "words" and wins is not None:
+                gap = Interval(wins.value - 0.5, wins.low - 0.5, wins.high - 0.5, wins.n, wins.clusters)
+                gaps |= dict.fromkeys(itertools.product(names[one.level.label], names[self.first.level.label]), gap)
+        for pair in [] if self.factor == "words" else self.pairs:
+            gap = pair.gaps["judge right"].difference
+            back = Interval(-gap.value, -gap.high, -gap.low, gap.n, gap.clusters)
+            ours, theirs = names[pair.one.level.label], names[pair.other.level.label]
+            gaps |= dict.fromkeys(itertools.product(ours, theirs), gap)
+            gaps |= dict.fromkeys(itertools.product(theirs, ours), back)
+        return Subject("ours", figures, "models", gaps)
+
+    def _names(self) -> dict[str, list[str]]:
+        """The names by which findings may call a level."""
+        names = {one.level.label: [f"{self.factor}: {one.level.label}"] for one in self.levels}
+        numbers = {one.level.value: one.level.label for one in self.levels if isinstance(one.level.value, int)}
+        if numbers:
+            names[numbers[min(numbers)]].append(f"{self.factor}: least")
+            names[numbers[max(numbers)]].append(f"{self.factor}: most")
+        return names
+
+
+class Pair(NamedTuple):
+    """Two levels on the same questions, by what is measured: ``one`` less ``other``."""
+
+    one: Measured
+    other: Measured
+    gaps: Mapping[str, Contrast]
+
+
+class Reading(NamedTuple):
+    """What a paper says of two levels, its sign, our difference, and what that says of the sign."""
+
+    says: str
+    sign: str
+    gap: Interval | float
+    reading: str
+
+
+def sections(found: Ablated) -> list[Section]:
+    """Show a factor: its table and figure, differences of every two levels, and the papers' signs."""
+    blocks: list[Table | Figure] = [level_table(found), level_figure(found)]
+    if any(one.wins[0] is not None for one in found.levels):
         blocks.append(win_table(found))
-    beside = sign_table(factor, found, findings)
+    beside = sign_table(found)
     return [
-        Section(TITLES[factor], tuple(blocks)),
+        Section(TITLES[found.factor], tuple(blocks)),
         Section("Same questions", (difference_table(found),)),
         *([Section("Beside the papers", (beside,))] if beside.rows else []),
     ]
 
 
-def level_table(factor: Factor, found: Sequence[Measured]) -> Table:
+def level_table(found: Ablated) -> Table:
     """The factor's table: a row a level, with its paired difference to the first."""
-    gaps = differences(found)
+    gaps = {pair.one.level.label: pair.gaps["judge right"] for pair in found.pairs if pair.other is found.first}
     rows: list[list[Cell]] = []
-    for one in found:
+    for one in found.levels:
         gap, bias = gaps.get(one.level.label), one.bias
         rows.append(
             [
@@ -71,7 +155,7 @@ def level_table(factor: Factor, found: Sequence[Measured]) -> Table:
                 one.quotes,
             ]
         )
-    first = found[0].level.label
+    first = found.first.level.label
     columns = (
         Column("level"),
         Column("debates", kind="count"),
@@ -87,32 +171,31 @@ def level_table(factor: Factor, found: Sequence[Measured]) -> Table:
         Column("quotes shown", kind="number"),
     )
     note = (
-        f"'Judge right': single verdicts, a tie half right; 'more than the first': than at {first!r}, over the same "
-        "questions, with the p-value of the sign-flip test by story. 'Orders combined': by the mean of a debate's two "
-        "orders, an ensemble of two. 'Right side's share': the probability that verdicts give the right answer. "
-        f"'Shown': to the judge of one debate, quotes as they were marked to it. {ROBUST}"
+        f"'Judge right': single verdicts, a tie half right; 'more than the first': than at {first!r}, "
+        "over the same questions, with the p-value of the sign-flip test by story. 'Orders combined': by the mean of a "
+        "debate's two orders, an ensemble of two. 'Right side's share': the probability that verdicts give the right "
+        f"answer. 'Shown': to the judge of one debate, quotes as they were marked to it. {ROBUST}"
     )
-    return Table(TITLES[factor], columns, rows, note=note + few_note(found[0].recorded))
+    return Table(TITLES[found.factor], columns, rows, note=note + few_note(found.first.recorded))
 
 
-def level_figure(factor: Factor, found: Sequence[Measured]) -> Figure:
+def level_figure(found: Ablated) -> Figure:
     """How often the judge is right at each level, as dots with error bars."""
+    rights = ((one.level.label, one.accuracy.single) for one in found.levels)
     estimates = [
-        Dot(one.level.label, *((None,) if right is None else (right.value, right.low, right.high)))
-        for one, right in ((one, one.accuracy.single) for one in found)
+        Dot(label, *((None,) if right is None else (right.value, right.low, right.high))) for label, right in rights
     ]
     note = "The levels share their questions, so differences are told apart better than these intervals say."
-    return dots(
-        TITLES[factor], estimates, kind="share", axis_title="judge right, single verdicts, 95 % interval", note=note
-    )
+    axis = "judge right, single verdicts, 95 % interval"
+    return dots(TITLES[found.factor], estimates, kind="share", axis_title=axis, note=note)
 
 
-def win_table(found: Sequence[Measured]) -> Table:
+def win_table(found: Ablated) -> Table:
     """How often longer speeches win against those of the first level."""
-    first = found[0].level.label
+    first = found.first.level.label
     rows: list[list[Cell]] = [
         [one.level.label, *one.wins, None if one.p is None else show_p(one.p)]
-        for one in found
+        for one in found.levels
         if one.wins[0] is not None
     ]
     columns = (
@@ -129,14 +212,19 @@ def win_table(found: Sequence[Measured]) -> Table:
     return Table(f"Against speeches of {first}", columns, rows, note=note)
 
 
-def difference_table(found: Sequence[Measured]) -> Table:
+def difference_table(found: Ablated) -> Table:
     """Every two levels, whatever is measured of both."""
     rows: list[list[Cell]] = []
-    for one, other, gaps in pairs(found):
-        shown = next(iter(gaps.values()))
-        row: list[Cell] = [one.level.label, other.level.label, shown.questions, shown.difference.clusters]
+    for pair in found.pairs:
+        shown = next(iter(pair.gaps.values()))
+        row: list[Cell] = [
+            pair.one.level.label,
+            pair.other.level.label,
+            shown.questions,
+            shown.difference.clusters,
+        ]
         for name in MEASURES:
-            gap = gaps.get(name)
+            gap = pair.gaps.get(name)
             row += (None, None) if gap is None else (gap.difference, show_p(gap.p))
         rows.append(row)
     columns = (
@@ -154,96 +242,16 @@ def difference_table(found: Sequence[Measured]) -> Table:
     return Table("Differences on the same questions", columns, rows, note=note)
 
 
-def pairs(found: Sequence[Measured]) -> Iterator[tuple[Measured, Measured, dict[str, Contrast]]]:
-    """Set every two levels against each other, a later one less an earlier one, by what is measured."""
-    for other, one in itertools.combinations(found, 2):
-        named = {name: against(one, other, measure) for name, measure in MEASURES.items()}
-        gaps = {name: gap for name, gap in named.items() if gap is not None}
-        if gaps:
-            yield one, other, gaps
-
-
-class Reading(NamedTuple):
-    """What a paper says of two levels, and what ours say."""
-
-    says: str
-    sign: str
-    gap: Interval | float
-    reading: str
-
-
-def readings(factor: Factor, found: Sequence[Measured], findings: Findings) -> list[Reading]:
-    """Hold the papers' signs on a factor against ours.
-
-    Args:
-        factor: The factor.
-        found: Its levels, measured.
-        findings: What the papers found; signs on levels are written ``factor: LABEL > factor: LABEL``, where ``most``
-            and ``least`` name the ends of a factor of numbers.
-
-    Returns:
-        The signs of which both levels are measured; none of consultancies, since they are about debates.
-    """
-    if any(None in item.debate.players for item in found[0].recorded):
-        return []
-    ours = _subject(factor, found)
-    held = []
-    for finding in findings.findings:
-        for text in finding.signs:
-            if text.startswith(f"{factor}: "):
-                compared = compare_sign(read_sign(text), ours)
-                if compared is not None:
-                    held.append(Reading(finding.says, text.replace(f"{factor}: ", ""), *compared))
-    return held
-
-
-def _subject(factor: Factor, found: Sequence[Measured]) -> Subject:
-    """Figures by level: how often the judge is right, or of words how often a level's speeches win."""
-    names = _names(factor, found)
-    figures: dict[str, Interval] = {}
-    gaps: dict[tuple[str, str], Interval] = {}
-    for one in found:
-        even = Interval(0.5, 0.5, 0.5, 0, 0)  # against itself a level wins half, by definition
-        value = one.accuracy.single if factor != "words" else even if one is found[0] else one.wins[0]
-        if value is not None:
-            figures |= dict.fromkeys(names[one.level.label], value)
-    for one, other in itertools.permutations(found, 2):
-        gap = _gap(factor, one, other, found[0])
-        if gap is not None:
-            gaps |= dict.fromkeys(itertools.product(names[one.level.label], names[other.level.label]), gap)
-    return Subject("ours", figures, "models", gaps)
-
-
-def _gap(factor: Factor, one: Measured, other: Measured, first: Measured) -> Interval | None:
-    if factor != "words":
-        gap = against(one, other)
-        return None if gap is None else gap.difference
-    wins = one.wins[0]
-    if other is not first or wins is None:
-        return None
-    return Interval(wins.value - 0.5, wins.low - 0.5, wins.high - 0.5, wins.n, wins.clusters)
-
-
-def _names(factor: Factor, found: Sequence[Measured]) -> dict[str, list[str]]:
-    """The names by which findings may call a level."""
-    names = {one.level.label: [f"{factor}: {one.level.label}"] for one in found}
-    numbers = {one.level.value: one.level.label for one in found if isinstance(one.level.value, int)}
-    if numbers:
-        names[numbers[min(numbers)]].append(f"{factor}: least")
-        names[numbers[max(numbers)]].append(f"{factor}: most")
-    return names
-
-
-def sign_table(factor: Factor, found: Sequence[Measured], findings: Findings) -> Table:
+def sign_table(found: Ablated) -> Table:
     """The papers' signs beside ours."""
-    rows: list[list[Cell]] = [[one.says, one.sign, one.gap, one.reading] for one in readings(factor, found, findings)]
+    rows: list[list[Cell]] = [[one.says, one.sign, one.gap, one.reading] for one in found.readings]
     columns = (
         Column("the paper says"),
         Column("its sign"),
         Column("ours, first less second", kind="share"),
         Column("reading"),
     )
-    what = "how often a level's speeches win" if factor == "words" else "how often the judge is right"
+    what = "how often a level's speeches win" if found.factor == "words" else "how often the judge is right"
     note = (
         f"Signs of Khan et al. (2024) on {what}; other questions, models and people than ours. Ours are paired by "
         "question, with 95 % intervals robust by story; 'not told apart' confirms and refutes nothing."
@@ -251,26 +259,18 @@ def sign_table(factor: Factor, found: Sequence[Measured], findings: Findings) ->
     return Table("Beside the papers", columns, rows, note=note)
 
 
-def metrics(factor: Factor, found: Sequence[Measured], findings: Findings) -> Values:
+def metrics(found: Ablated) -> Values:
     """Return what ``sections`` shows, as plain values."""
     return {
-        "factor": factor,
-        "levels": {one.level.label: _level(one) for one in found},
+        "factor": found.factor,
+        "levels": {one.level.label: _level(one) for one in found.levels},
         "differences": [
             {
-                "level": one.level.label,
-                "less": other.level.label,
-                **{
-                    name: {
-                        "questions": gap.questions,
-                        "stories": gap.difference.clusters,
-                        "difference": interval(gap.difference),
-                        "p": gap.p,
-                    }
-                    for name, gap in gaps.items()
-                },
+                "level": pair.one.level.label,
+                "less": pair.other.level.label,
+                **{name: _contrast(gap) for name, gap in pair.gaps.items()},
             }
-            for one, other, gaps in pairs(found)
+            for pair in found.pairs
         ],
         "against_paper": [
             {
@@ -278,8 +278,17 @@ def metrics(factor: Factor, found: Sequence[Measured], findings: Findings) -> Va
                 "difference": interval(one.gap) if isinstance(one.gap, Interval) else one.gap,
                 "reading": one.reading,
             }
-            for one in readings(factor, found, findings)
+            for one in found.readings
         ],
+    }
+
+
+def _contrast(gap: Contrast) -> Values:
+    return {
+        "questions": gap.questions,
+        "stories": gap.difference.clusters,
+        "difference": interval(gap.difference),
+        "p": gap.p,
     }
 
 
