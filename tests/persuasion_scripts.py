@@ -282,6 +282,14 @@ def validator() -> ScriptedModel:
     return ScriptedModel(name, name=f"{NAME}:validator", capabilities=Capabilities())
 
 
+VALIDATED_AS_NONE = f"{NAME}:lenient_validator"
+
+
+def lenient_validator() -> ScriptedModel:
+    """A validator that finds no fallacy anywhere."""
+    return ScriptedModel([json.dumps({"fallacy": "none"})], name=VALIDATED_AS_NONE, capabilities=Capabilities())
+
+
 def slow(name: str) -> ScriptedModel:
     """One of the models above with latency, which logs each call that it is asked."""
     reply = {"slow_persuader": argue, "slow_debater": weigh, "slow_helper": rewrite, "slow_moderator": moderate}[name]
