@@ -36,6 +36,7 @@ FEWEST = 20
 
 _WEAK = 1e-6  # precision of the prior, in 1 / logit²: it only keeps what nothing determines finite
 _LOOSE = 1e-6
+_HELD = 5.0  # log-odds of every verdict below which some contradict every direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ def leanings(
         clusters=len(stories),
         precision=_WEAK,
     )
-    loose = loose_directions(design)
     beta = solve(design)
+    loose = _loose(design, beta)
     sandwich = Sandwich.of(design, beta)
     found: dict[Factor, Interval] = {}
     for place, name in enumerate(used):
@@ -119,3 +120,14 @@ def leanings(
         half = sandwich.half_width(unit, level) if len(stories) > 1 else math.inf
         found[name] = Interval(value, value - half, value + half, len(rows), len(stories))
     return found
+
+
+def _loose(design: Design, beta: Floats) -> Floats:
+    """The directions that verdicts do not determine; they are sought only where there may be some, which takes a while.
+
+    Where verdicts agree with some direction throughout, the solution goes as far along it as the weak prior lets it.
+    """
+    rank = np.linalg.matrix_rank(design.information(np.ones(len(design.score_n)), by_cluster=False)[0])
+    if rank == design.size and float(np.abs(design.linear(beta)).max()) < _HELD:
+        return np.zeros((design.size, 0))
+    return loose_directions(design)

@@ -68,7 +68,8 @@ def test_calibration(gathered: Gathered) -> None:
     assert (temperature["fitted"], temperature["stories"], temperature["verdicts"]) == ("validation", 30, 120)
     low, high = temperature["temperature"][1:]
     assert low < 3 < high
-    assert temperature["log_score"]["difference"][2] < 0
+    assert temperature["log_score"]["difference"][0] < 0
+    assert abs(temperature["overconfidence"]["after"][0]) < abs(temperature["overconfidence"]["before"][0])
 
 
 def test_without_a_validation_fold_it_is_said() -> None:

@@ -62,14 +62,14 @@ def test_graded_outcomes_are_fitted_by_their_probability() -> None:
 
 def test_intervals_cover_though_stories_differ() -> None:
     draw = np.random.default_rng(1)
-    runs, held = 120, dict.fromkeys(TRUE, 0)
+    runs, held = 60, dict.fromkeys(TRUE, 0)
     for _ in range(runs):
         found = leanings(verdicts(draw, 30, 8, hard=0.7))
         for name in ("first", "words", "verified", "unverified"):
             # The mean over stories of a pull is weaker than that of one story (Zeger, Liang & Albert 1988, eq. 3.2).
             weaker = TRUE[name] / math.sqrt(1 + 0.346 * 0.49)
             held[name] += found[name].low <= weaker <= found[name].high
-    assert min(held[name] for name in held if name != "right") >= 106  # 114, less three and a bit standard errors
+    assert min(held[name] for name in held if name != "right") >= 52  # 57, less three standard errors
 
 
 def test_what_cannot_be_told_is_left_out() -> None:
