@@ -120,12 +120,13 @@ def table(title: str, what: str, groups: Groups) -> Table:
     Args:
         title: The table's.
         what: What tells the groups of a protocol apart.
-        groups: By protocol and group; of players only the busiest of each protocol are shown.
+        groups: By protocol and group. Of players only the busiest of each protocol are shown, of rounds those that have
+            a tenth of the speeches of the one with most.
 
     Returns:
         A row a group.
     """
-    shown = groups if what != "player" else _busiest(groups)
+    shown = _busiest(groups) if what == "player" else _common(groups) if what == "round" else groups
     rows: list[list[Cell]] = []
     for (group, label), speeches in shown.items():
         one = argument_figures(speeches)
@@ -163,6 +164,13 @@ def table(title: str, what: str, groups: Groups) -> Table:
     )
     more = f" {left} more with fewer speeches are in the JSON." if left else ""
     return Table(title, columns, rows, note=note + more)
+
+
+def _common(groups: Groups) -> Groups:
+    most: dict[str, int] = {}
+    for (group, _), speeches in groups.items():
+        most[group] = max(most.get(group, 0), len(speeches))
+    return {key: speeches for key, speeches in groups.items() if 10 * len(speeches) >= most[key[0]]}
 
 
 def _busiest(groups: Groups) -> Groups:
