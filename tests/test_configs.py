@@ -13,11 +13,14 @@ from debate.models.load import kind_of
 from debate.run import COMMAND as RUN
 from tests.commands import call
 from tests.runs import ROOT
+from tournaments.ablate import COMMAND as ABLATE
+from tournaments.ablate_config import AblateConfig
 from tournaments.compare_optimizers import COMMAND as COMPARE
 from tournaments.config import CompareConfig, FieldConfig
 from tournaments.consensus import COMMAND as CONSENSUS
 from tournaments.consultancy import COMMAND as CONSULTANCY
 from tournaments.ford_config import FordConfig
+from tournaments.judge_room import COMMAND as JUDGE_ROOM
 from tournaments.mad_config import MadConfig
 from tournaments.persuasion import COMMAND as PERSUASION
 from tournaments.rejudge import COMMAND as REJUDGE
@@ -34,8 +37,10 @@ COMMANDS: dict[str, Command[Any]] = {
     "consultancy": CONSULTANCY,
     "run": RUN,
     "rejudge": REJUDGE,
+    "judge_room": JUDGE_ROOM,
     "compare_optimizers": COMPARE,
     "consensus": CONSENSUS,
+    "ablate": ABLATE,
     "persuasion": PERSUASION,
     "rows": ROWS,
     "finetune_debater": FINETUNE_DEBATER,
@@ -75,7 +80,7 @@ def test_every_plan_can_be_made_where_nothing_must_be_fetched(path: Path, monkey
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)  # a plan asks nobody, so it needs no key
     command = COMMANDS[path.parent.name]
     config = parse(command.config, read_tree(path), where=name(path))
-    if not isinstance(config, (FieldConfig, CompareConfig, FordConfig, MadConfig)):
+    if not isinstance(config, (FieldConfig, CompareConfig, AblateConfig, FordConfig, MadConfig)):
         pytest.skip("it plans debates that some other run has held")
     if not config.source.startswith(("shipped:", "dossiers:")):
         pytest.skip(f"{config.source} does not ship")

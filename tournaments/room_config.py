@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
 from debate.config import NOT_IN_DIGEST, Config, read_tree
 from debate.errors import ConfigError
@@ -32,6 +32,11 @@ class RulesConfig(Config):
     def rules(self) -> Rules:
         """The rules."""
         return Rules(**self.model_dump())
+
+
+def _listed(names: object) -> object:
+    """One name is short for a list of one."""
+    return (names,) if isinstance(names, str) else names
 
 
 class RoomConfig(SessionConfig, RatingConfig):
@@ -69,8 +74,10 @@ class RoomConfig(SessionConfig, RatingConfig):
         json_schema_extra=NOT_IN_DIGEST,
     )  # fmt: skip
     port: int = Field(8765, ge=0, le=65535, description="0 for any free one", json_schema_extra=NOT_IN_DIGEST)
-    names: tuple[str, ...] = Field(
-        (), description="further host names that people reach the room by", json_schema_extra=NOT_IN_DIGEST
+    names: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+        (),
+        description="further host names that people reach the room by; one, or a list",
+        json_schema_extra=NOT_IN_DIGEST,
     )
     rules: RulesConfig = Field(
         RulesConfig(), description="whose judgements are kept", json_schema_extra=NOT_IN_DIGEST

@@ -137,7 +137,7 @@ class Guard:
             host = ""
         if host.casefold() not in self._hosts:
             raise web.HTTPMisdirectedRequest(
-                text=f"This room is not reached by the name {host!r}. Who runs it can allow the name: --names.0 NAME\n"
+                text=f"This room is not reached by the name {host!r}. Who runs it can allow the name: --names NAME\n"
             )
         entered = request.cookies.get(self.cookie(request, ENTERED), "")
         public = request.path == ENTER or request.path.startswith("/assets/")

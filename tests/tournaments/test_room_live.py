@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from debate.agents.debater import FreeDebater, Limits
 from debate.models.base import Completion, Draw, Messages, Sampling
@@ -23,7 +24,7 @@ FIELD = {
     "judge": {"model": "scripted/tests.scripts:judge"},
     "protocol": {"rounds": 3},
 }
-LIVE = {"live": True, "field": FIELD}
+LIVE: dict[str, Any] = {"live": True, "field": FIELD}
 
 
 class Heard(ScriptedModel):
