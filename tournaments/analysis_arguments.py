@@ -79,9 +79,10 @@ def by_side(said: Iterable[Said]) -> Groups:
     return dict(sorted(_grouped(named).items()))
 
 
-def by_n(said: Iterable[Said], cast: Cast) -> Groups:
-    """Sort speeches by protocol and N of their player's best-of-N, where some player has one."""
-    sizes = {player: best_of(cast, player) for player in cast.players}
+def by_n(said: Sequence[Said], cast: Cast) -> Groups:
+    """Sort speeches by protocol and N of their player's best-of-N, where somebody who spoke has one."""
+    spoke = {one.speech.player for one in said if one.speech.player is not None}
+    sizes = {player: best_of(cast, player) for player in spoke}
     if not any(n is not None and n > 1 for n in sizes.values()):
         return {}
     rows = [(one.group, sizes.get(one.speech.player or ""), one.speech) for one in said]
