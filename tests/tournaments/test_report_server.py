@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from aiohttp import ClientSession, ClientTimeout
+from aiohttp import ClientSession, ClientTimeout, web
 from aiohttp.test_utils import TestClient, TestServer
 from yarl import URL
 
 from debate.errors import ConfigError
 from tournaments.report_server import make_app, serve
 
-Client = TestClient  # type: ignore[type-arg]  # generic only to type checkers
+Client = TestClient[web.Request, web.Application]
 
 
 @pytest.fixture
