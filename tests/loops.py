@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from debate.card import Card, write_card
+from debate.question import Question
 from tests.runs import SCRIPTS
 
 SPEECH = {"min_words": 5, "max_words": 60, "max_tokens": 40, "max_attempts": 1}
@@ -62,3 +66,12 @@ def loop(base: Path, **changes: Any) -> dict[str, Any]:
         "max_failed": 1,  # a tiny model may end before its first word
         "seed": 1,
     } | changes
+
+
+def trained_on(folder: Path, base: Path, questions: Sequence[Question]) -> dict[str, Any]:
+    """Return a model whose adapter's card says that it was trained on some questions; there are no weights."""
+    folder.mkdir()
+    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "task_type": "CAUSAL_LM"}))
+    (folder / "adapter_model.safetensors").touch()
+    write_card(folder, Card(kind="judge", base=f"hf/{base}", stories=Card.stories_of(questions), data="0" * 64))
+    return {"name": f"hf/{base}", "adapter": str(folder)}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from debate.agents.judge import JudgeConfig
 from debate.card import read_card
+from debate.errors import FoldError
+from debate.sources import load_debates
 from tests.commands import assert_refuses, call
-from tests.loops import loop
+from tests.loops import loop, trained_on
 from tests.offline import read_offline
 from tests.runs import Ended, debates, write
 from tests.tiny import save_model
-from training.loop import COMMAND
+from training.loop import COMMAND, Tested
+from training.loop_run import check_scored
 from training.picture import ITERATIONS, SLOPES
 
 pytestmark = pytest.mark.model
@@ -97,6 +102,19 @@ def test_no_story_is_trained_on_and_judged(looped: Looped) -> None:
             for verdict in item["verdicts"]:
                 story = item["debate"]["transcript"]["question"]["story_id"]
                 assert story not in seen.get(verdict["judge"], set()), path
+
+
+def test_a_verdict_of_a_judge_that_knows_the_story_is_found_at_the_end(
+    looped: Looped, base: Path, tmp_path: Path
+) -> None:
+    own, cross = "test/self-play-judged", "test/tournament-judged"
+    known = [item.debate.transcript.question for item in load_debates(str(looped.folder / own))][:1]
+    for at, (questions, words) in enumerate(((known, "was trained on 1 of these 5 stories"), ([], ""))):
+        model = trained_on(tmp_path / f"adapter-{at}", base, questions)
+        judge = JudgeConfig.model_validate({"name": "judge-2", "model": model})
+        tested = Tested(cross, own, None, (judge,), ())
+        with pytest.raises(FoldError, match=words) if words else contextlib.nullcontext():
+            assert "5 test stories" in check_scored(looped.folder, tested)
 
 
 def test_each_iteration_is_a_run_of_one_group(looped: Looped) -> None:

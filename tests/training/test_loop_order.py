@@ -13,14 +13,14 @@ import pytest
 from debate.agents.judge import JudgeConfig
 from debate.command import Invocation
 from debate.config import parse
-from debate.errors import ConfigError, SourceError, StoreError
+from debate.errors import ConfigError, FoldError, SourceError, StoreError
 from debate.prompts import Prompts
-from tests.loops import loop
+from tests.loops import loop, trained_on
 from tests.runs import ROOT
 from training.loop import Iteration, Loop
 from training.loop_config import LoopConfig, weakest
 from training.loop_plan import Planned
-from training.loop_questions import questions_by_use
+from training.loop_questions import check_start, questions_by_use
 from training.loop_run import open_root
 from training.loop_stages import Recipes
 from training.power import smallest_difference
@@ -173,6 +173,26 @@ def test_a_held_out_judge_must_not_learn_from_what_it_will_judge() -> None:
     data = [{"debates": "dossiers:60?seed=1", "fold": "validation"}]
     with pytest.raises(ConfigError, match=r"folds\.validation shares .* with judge\.held_out"):
         questions_by_use(configured(judge={**judge, "held_out": {"data": data}}))
+
+
+@pytest.mark.parametrize("use", ["debater", "judge", "validation", "rating", "test"])
+def test_a_judge_that_knows_a_story_is_refused_before_the_first_stage(use: str, tmp_path: Path) -> None:
+    groups = questions_by_use(configured())
+    check_start(configured(), groups)
+    model = trained_on(tmp_path / "knows", BASE, groups[use][-1:])
+    lessons = loop(BASE)["judge"]
+    with pytest.raises(FoldError, match="was trained on 1 of these"):
+        check_start(configured(judge=lessons | {"first": {"judge": {"model": model}}}), groups)
+    apart = (
+        configured(judge=lessons | {"held_out": {"judge": {"model": model}}}),
+        configured(concessions={"model": model}),
+    )
+    for config in apart:  # these judge the last three alone
+        if use in {"debater", "judge"}:
+            check_start(config, groups)
+        else:
+            with pytest.raises(FoldError, match="was trained on 1 of these"):
+                check_start(config, groups)
 
 
 @pytest.mark.parametrize(
