@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from debate.metrics.accuracy import accuracy, final_verdicts
 from debate.metrics.bias import PositionBias, position_bias
-from debate.metrics.concessions import Concession, without_concessions
+from debate.metrics.concessions import without_concessions
 from debate.metrics.contrast import Contrast, contrast
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.metrics.sycophancy import sycophancy
@@ -202,13 +202,13 @@ def sycophancy_table(gathered: Gathered) -> Table:
     return Table("Sycophancy in consultancy", columns, rows, note=note)
 
 
-def concession_rows(gathered: Gathered, concessions: Sequence[Concession]) -> dict[tuple[str, str], dict[str, object]]:
+def concession_rows(gathered: Gathered) -> dict[tuple[str, str], dict[str, object]]:
     """What judges make of debates in which somebody gives its side away, by judge and kind of debate."""
     conceded: dict[str, list[int]] = {}
-    for one in concessions:
+    for one in gathered.concessions:
         if one.conceded:
             conceded.setdefault(one.debate, []).append(one.answer)
-    read = {one.debate for one in concessions}
+    read = {one.debate for one in gathered.concessions}
     found: dict[tuple[str, str], dict[str, object]] = {}
     for judge, group, items in _each(gathered):
         known = [item for item in items if item.debate.id in read]
@@ -228,7 +228,7 @@ def concession_rows(gathered: Gathered, concessions: Sequence[Concession]) -> di
             if against
             else None,
             "accuracy": accuracy(known).single,
-            "accuracy_without": accuracy(without_concessions(known, concessions)).single,
+            "accuracy_without": accuracy(without_concessions(known, gathered.concessions)).single,
         }
     return found
 
@@ -257,12 +257,11 @@ def _cell(value: object) -> Cell:
     return value if isinstance(value, (Interval, int)) else None
 
 
-def sections(gathered: Gathered, concessions: Sequence[Concession] = ()) -> list[Section]:
+def sections(gathered: Gathered) -> list[Section]:
     """Show judges' biases.
 
     Args:
         gathered: The debates.
-        concessions: What is known of their speakers' concessions, see ``tournaments.concessions.read_concessions``.
 
     Returns:
         One section, a table for each bias that can be measured; none where none can.
@@ -272,18 +271,17 @@ def sections(gathered: Gathered, concessions: Sequence[Concession] = ()) -> list
         leans_table(gathered),
         sycophancy_table(gathered),
         preference_table(self_preferences(gathered)),
-        concession_table(concession_rows(gathered, concessions)),
+        concession_table(concession_rows(gathered)),
     ]
     shown = [table for table in tables if table.rows]
     return [Section("Biases", shown)] if shown else []
 
 
-def values(gathered: Gathered, concessions: Sequence[Concession] = ()) -> Values:
+def values(gathered: Gathered) -> Values:
     """Return what ``sections`` shows, as plain values.
 
     Args:
         gathered: The debates.
-        concessions: As for ``sections``.
 
     Returns:
         By judge: each bias, by kind of debate.
@@ -294,7 +292,7 @@ def values(gathered: Gathered, concessions: Sequence[Concession] = ()) -> Values
         own["position"] = _plain(position(items))
         own["leanings"] = {one.factor: _plain(one) for one in leans(sided(items))}
         own["sycophancy"] = _plain(sycophancy(items))
-    for (judge, group), row in concession_rows(gathered, concessions).items():
+    for (judge, group), row in concession_rows(gathered).items():
         found[judge][group]["concessions"] = {name: _plain(value) for name, value in row.items()}
     return {**found, "self_preference": {judge: _plain(one) for judge, one in self_preferences(gathered).items()}}
 

@@ -33,6 +33,9 @@ class AnalyzeConfig(Config):
         (), description="run folders (DIR or run:DIR), published debates (nyu:FILE), logs of LOGICOM, FORD or MAD"
     )
     format: Literal["table", "json"] = Field("table", description="table: for people; json: plain values")
+    concessions: tuple[str, ...] = Field(
+        (), description="runs of tournaments.concessions that read these debates, for what judges make of concessions"
+    )
     against_paper: bool = Field(default=False, description="set ours beside what the papers found")
     fold: Fold | None = Field(None, description="only debates on stories of this fold")
     tags: Tags = Field({}, description="only debates with these tags, such as included_in_paper: true")
@@ -76,8 +79,8 @@ def show(config: AnalyzeConfig) -> Shown:
         named = "; ".join(f"{source} ({kind})" for source, kind in kinds.items())
         raise ConfigError(f"several sources go together only where all hold debates; give one of: {named}")
     (source,) = config.sources
-    if config.fold is not None or config.tags:
-        raise ConfigError(f"fold and tags choose among debates; {source} holds outcomes, leave them out")
+    if config.fold is not None or config.tags or config.concessions:
+        raise ConfigError(f"fold, tags and concessions are of debates; {source} holds outcomes, leave them out")
     return _show_persuasion(config, source) if kinds[source] == "persuasion" else _show_consensus(config, source)
 
 
@@ -111,6 +114,7 @@ def kind_of_source(source: str) -> Literal["debates", "persuasion", "consensus"]
 
 def _show_debates(config: AnalyzeConfig) -> Shown:
     from tournaments.analysis import analyse
+    from tournaments.concessions import read_concessions
     from tournaments.gather import Gathered, choose_debates, gather, read_sources
     from tournaments.paper_subjects import debate_subjects
 
@@ -119,7 +123,8 @@ def _show_debates(config: AnalyzeConfig) -> Shown:
     notes = list(everything.notes)
     if len(chosen) < len(everything.recorded):
         notes.append(f"{len(chosen)} of {len(everything.recorded)} debates were chosen.")
-    gathered = Gathered(chosen, everything.cast, tuple(notes))
+    conceded = tuple(one for folder in config.concessions for one in read_concessions(Path(folder).expanduser()))
+    gathered = Gathered(chosen, everything.cast, tuple(notes), conceded)
     found = analyse(gathered)
     sections, beside = _beside(config, "debate", lambda: debate_subjects(gathered))
     questions = {item.debate.transcript.question.id: item.debate.transcript.question.story_id for item in chosen}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from debate.config import digest
 from debate.errors import SourceError
+from debate.metrics.concessions import Concession
 from debate.question import Fold
 from debate.record import Debate, Recorded, join_key, to_json
 from debate.sources import load_debates
@@ -46,11 +47,13 @@ class Gathered:
         recorded: The debates, ids unique, each tagged with its source.
         cast: Who took part, by the names used here.
         notes: What a reader must know of how they were brought together.
+        concessions: What is known of speakers who give their side away, where they were read for it.
     """
 
     recorded: Sequence[Recorded]
     cast: Cast
     notes: tuple[str, ...] = ()
+    concessions: tuple[Concession, ...] = ()
 
 
 def read_sources(sources: Sequence[str]) -> list[Source]:

@@ -105,14 +105,14 @@ def test_biases(gathered: Gathered) -> None:
 
 def test_concessions_are_shown_where_they_are_known() -> None:
     items = [debated(str(n), {"j": (0.9 if n < 3 else 0.2,)}, gold=n % 2) for n in range(4)]
-    concessions = [
+    concessions = (
         Concession("0", 1, "b", "0", 0.2, conceded=True),
         Concession("1", 1, "b", "1", 0.2, conceded=True),
         Concession("2", 0, "a", "2", 0.9, conceded=False),
         Concession("3", 0, "a", "3", 0.1, conceded=True),
         Concession("3", 1, "b", "3", 0.1, conceded=True),
-    ]
-    table = tables(analysis_biases.sections(Gathered(items, Cast()), concessions))["Concessions"]
+    )
+    table = tables(analysis_biases.sections(Gathered(items, Cast(), (), concessions)))["Concessions"]
     ((judge, _, debates, conceded, against, right, without),) = table.rows
     assert (judge, debates, conceded) == ("j", 4, 3)
     # The judge goes against the one who conceded in both; the last, where both did, says nothing.

@@ -29,8 +29,12 @@ def test_beliefs_are_of_the_right_answer() -> None:
     single = single_beliefs(items)
     assert [one.chance for one in single] == pytest.approx([0.9, 0.4, 0.1, 0.5])
     assert single[0] == Belief(0.9, "s", "test")
-    assert columns(single) == (pytest.approx([0.9, 0.6, 0.9, 0.5]), [1, 0, 0, 0.5], ["s", "s", "2", "3"])
+    sure, right, stories = columns(single)
+    assert sure == pytest.approx([0.9, 0.6, 0.9, 0.5])
+    assert (right, stories) == ([1, 0, 0, 0.5], ["s", "s", "2", "3"])
     # One order alone is no combination, nor is one of which half is unparsed.
-    assert combined_beliefs(items) == [Belief(pytest.approx(0.65), "s", "test")]
+    (both,) = combined_beliefs(items)
+    assert both.chance == pytest.approx(0.65)
+    assert (both.story, both.fold) == ("s", "test")
     assert gold_probability(items[1]) is None
     assert gold_probability(items[2]) == 0.5
