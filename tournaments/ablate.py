@@ -31,9 +31,9 @@ from tournaments.matches import Arena
 from tournaments.paper import load_findings
 from tournaments.plan import Plan
 from tournaments.questions import choose_questions
-from tournaments.rejudge import Material, check_not_live, copy, decide_all, merge, read_material
+from tournaments.rejudge import Material, copy, decide_all, merge, read_material
 from tournaments.session import Session, why_unrated, write_debates
-from tournaments.setups import Setup, match_setups, self_play_setups
+from tournaments.setups import match_setups, self_play_setups
 from tournaments.tables import cost_table
 
 
@@ -156,7 +156,7 @@ async def _words(config: AblateConfig, levels: Sequence[Level], questions: Seque
     """Hold self-play at every limit, and debates of every other limit against the first."""
     first, *others = (level.label for level in levels)
     own = [await arena.play(self_play_setups(level.label, questions, arena.protocol)) for level in levels]
-    met = {name: await arena.play(_matches(name, first, questions, arena)) for name in others}
+    met = {name: await arena.play(match_setups(name, first, questions, arena.protocol)) for name in others}
     measured = []
     for level, held in zip(levels, own, strict=True):
         found = measure(level, held.judge, held)
@@ -165,10 +165,6 @@ async def _words(config: AblateConfig, levels: Sequence[Level], questions: Seque
     parts: list[Held] = [*own, *met.values()]
     held = sum(parts[1:], start=parts[0])
     return Found(measured, held, {held.judge: list(held.turnless())})
-
-
-def _matches(name: str, first: str, questions: Sequence[Question], arena: Arena) -> list[Setup]:
-    return match_setups(name, first, questions, arena.protocol)
 
 
 def run_ablation(config: AblateConfig, invocation: Invocation) -> int:
@@ -183,7 +179,6 @@ def run_ablation(config: AblateConfig, invocation: Invocation) -> int:
         notes = notes_for(config.field(), plan)
     else:
         material = fit_material(config, levels, read_material(config.recorded(), invocation.resume))
-        check_not_live([config.judge.label], material)
         questions = material.questions
         examples = read_examples(config, levels, material.recorded)
         plan = plan_recorded(config, levels, material.recorded, examples, session.prompts)

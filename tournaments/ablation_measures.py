@@ -136,10 +136,7 @@ def with_wins(found: Measured, matches: Iterable[Recorded], kind: OutcomeKind) -
     """
     rows = outcomes(matches, kind)
     name = found.level.label
-    by_story: dict[str, list[float]] = {}
-    for row in rows:
-        by_story.setdefault(row.story_id, []).append((row.score_a if row.player_a == name else 1 - row.score_a) - 0.5)
-    gaps = [(gap, story) for story, own in by_story.items() for gap in own]
+    gaps = [(row.score_a if row.player_a == name else 1 - row.score_a) - 0.5 for row in rows]
     return dataclasses.replace(
         found,
         wins=(
@@ -147,7 +144,7 @@ def with_wins(found: Measured, matches: Iterable[Recorded], kind: OutcomeKind) -
             player_score(rows, name, right=True),
             player_score(rows, name, right=False),
         ),
-        p=sign_flip([gap for gap, _ in gaps], [story for _, story in gaps]) if gaps else None,
+        p=sign_flip(gaps, [row.story_id for row in rows]) if gaps else None,
     )
 
 
