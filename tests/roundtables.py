@@ -11,7 +11,7 @@ from debate.errors import ModelError
 from debate.models.base import Capabilities, Draw, Messages
 from debate.models.scripted import ScriptedModel
 from debate.prompts import Prompts
-from tests.scripts import Slow, noise
+from tests.scripts import Flaky, Slow, noise
 
 HERE = "scripted/tests.roundtables"
 Say = Callable[[str], str]
@@ -116,6 +116,11 @@ def slow_one() -> ScriptedModel:
 def slow_other() -> ScriptedModel:
     """Another."""
     return Slow(waver, name=f"{HERE}:slow_other")
+
+
+def flaky_one() -> ScriptedModel:
+    """A speaker of no firm opinion whose model fails now and then while the environment says that it is down."""
+    return Flaky(waver, name=f"{HERE}:flaky_one")
 
 
 def roundtable(*names: str, **changes: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from debate.sources import load, load_debates
 from tests.commands import assert_refuses, call
 from tests.roundtables import HERE, roundtable
 from tests.runs import Ended, cells, write
+from tests.scripts import DOWN
 from tournaments.consensus import COMMAND, VARIANTS
 from tournaments.ford import chain_of, plan
 from tournaments.ford_config import FordConfig
@@ -251,6 +252,22 @@ def test_a_failed_debate_is_data_and_no_sample_of_any_share(tmp_path: Path) -> N
     assert 0 < failed < asked
     assert len(rows(tmp_path)) == asked - failed
     assert {row["samples"] for row in rows(tmp_path)} == {asked - failed}
+
+
+def test_a_failed_debate_is_tried_again_when_the_run_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = roundtable("stubborn", "flaky_one", limit=20)
+    (tmp_path / "whole").mkdir()
+    assert run(tmp_path / "whole", config).code == 0
+    monkeypatch.setenv(DOWN, "1")
+    ended = run(tmp_path, config)
+    assert (ended.code, metrics(tmp_path)["failed"]) == (1, 20 - len(rows(tmp_path)))
+    assert 0 < len(rows(tmp_path)) < 20
+    monkeypatch.delenv(DOWN)
+    resumed = call(COMMAND, "--resume", tmp_path / "run")
+    assert resumed.code == 0, resumed.err
+    assert rows(tmp_path) == rows(tmp_path / "whole")
 
 
 def test_lost_and_doubled_samples_are_a_fault_of_the_program() -> None:
