@@ -18,7 +18,7 @@ LIMITS = {"min_words": 5, "max_words": 60}
 def loop(base: Path, **changes: Any) -> dict[str, Any]:
     """Return the configuration of a loop of two iterations on a tiny base, with some keys set otherwise."""
     model = {"name": f"hf/{base}", "dtype": "float32", "device": "cpu"}
-    fit = {"dtype": "float32", "device": "cpu", "batch": 4, "log_steps": 1, "save_steps": 1}
+    fit = {"dtype": "float32", "device": "cpu", "batch": 4, "log_steps": 1, "save_steps": 4}
     judge = {"model": f"{SCRIPTS}:judge"}
     made = {"kinds": {"both": 1.0}}
     return {
@@ -38,6 +38,7 @@ def loop(base: Path, **changes: Any) -> dict[str, Any]:
         ],
         "anchors": ["extractive", "base", "best"],
         "size": 5,
+        "rounds": 2,
         "newcomer": {"name": "debater", "model": model},
         "folds": {
             "debater": {"source": "dossiers:60?seed=1", "fold": "debater", "stories": 2},
