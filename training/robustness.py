@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from debate import tracking
 from debate.card import check_judge_unseen
@@ -20,7 +22,6 @@ from debate.command import Command, Invocation
 from debate.models.limits import Budget, Meter
 from debate.models.load import check_access
 from debate.prompts import Prompts
-from debate.record import Recorded
 from debate.report import Report, Section, print_table, write_report
 from debate.run_folder import write_whole
 from debate.sources import load_debates
@@ -42,6 +43,21 @@ def talk(name: str) -> str:
     return f"benchmark-{name}"
 
 
+class Followed(NamedTuple):
+    """What was done.
+
+    Attributes:
+        names: Of the debaters, the base first.
+        held: The stages that held the benchmark with them.
+        decided: The stage in which they told sound messages from fallacious ones; None where the base heard no
+            fallacious message.
+    """
+
+    names: Sequence[str]
+    held: Sequence[str]
+    decided: str | None
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """Takes the stages in their order.
@@ -60,8 +76,8 @@ class Benchmark:
     prompts: Prompts
     root: Path | None = None
 
-    def follow(self) -> dict[str, str | None]:
-        """Take all stages; returns the adapters by debater.
+    def follow(self) -> Followed:
+        """Take all stages in their order.
 
         Raises:
             DissoiError: A stage failed, or an adapter was trained on a claim of the benchmark.
@@ -79,10 +95,12 @@ class Benchmark:
         for name in (JUDGE, MITIGATION):
             self._check(adapters[name])
             self.runner.run(recipes.measure(talk(name), adapters[name]))
-        if self._has_pairs(talk(BASE)):
-            self.runner.run(recipes.pairs(HELD_OUT, before, "test"))
-            self.runner.run(recipes.decide(SOUND, HELD_OUT, adapters, before))
-        return adapters
+        held = [talk(name) for name in adapters]
+        if not self._has_pairs(talk(BASE)):
+            return Followed(tuple(adapters), held, None)
+        self.runner.run(recipes.pairs(HELD_OUT, before, "test"))
+        self.runner.run(recipes.decide(SOUND, HELD_OUT, adapters, before))
+        return Followed(tuple(adapters), held, SOUND)
 
     def _judge(self) -> str | None:
         """The adapter of judge training, trained here unless it is there."""
@@ -125,26 +143,26 @@ def run_robustness(config: RobustnessConfig, invocation: Invocation) -> int:
     with open_root(config, invocation, groups, prompts, "robustness") as root:
         begun = time.monotonic()
         stages = Stages(root, launcher=config.launcher, budget=budget, prices=config.price_table)
-        adapters = Benchmark(config, Recipes(config, claims, stages.root), stages, prompts, root).follow()
-        found = read_results(root, list(adapters))
+        found = read_results(
+            root, Benchmark(config, Recipes(config, claims, stages.root), stages, prompts, root).follow()
+        )
         leave(config, stages, found, claims, tracked)
         sys.stdout.write(f"\nReport: {root / 'report.html'} ({time.monotonic() - begun:.0f} s in this session)\n")
     return 0
 
 
-def read_results(root: Path, names: list[str]) -> Robustness:
+def read_results(root: Path, followed: Followed) -> Robustness:
     """Read what the stages have left, and measure it.
 
     Args:
         root: The run's folder.
-        names: Of the debaters, the base first.
+        followed: What was done.
 
     Returns:
         The figures.
     """
-    held = {name: load_debates(str(root / talk(name))) for name in names}
-    decided: list[Recorded] = load_debates(str(root / SOUND)) if (root / SOUND).is_dir() else []
-    return compare(held, decided)
+    held = {name: load_debates(str(root / stage)) for name, stage in zip(followed.names, followed.held, strict=True)}
+    return compare(held, [] if followed.decided is None else load_debates(str(root / followed.decided)))
 
 
 def leave(

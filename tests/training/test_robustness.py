@@ -59,7 +59,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def held(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Held:
     folder = tmp_path_factory.mktemp("robustness")
     path = write(folder / "c.yaml", config(base))
-    return Held(folder / "run", path, call(COMMAND, "--config", path, "--output", folder / "run"))
+    stopped = call(COMMAND, "--config", path, "--output", folder / "run", "--budget.max_calls", 300)
+    assert stopped.code == 2
+    assert "is spent" in stopped.err
+    return Held(folder / "run", path, call(COMMAND, "--resume", folder / "run", "--budget.max_calls", 100_000))
 
 
 def metrics(folder: Path) -> dict[str, Any]:
