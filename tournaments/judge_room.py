@@ -26,10 +26,8 @@ from tournaments.players import build_player
 from tournaments.rejudge import Material, copy, read_material
 from tournaments.room import LIVE, Room
 from tournaments.room_config import RoomConfig, with_field
-from tournaments.room_guard import KEY, Guard, host_names, is_loopback, keep_secret
 from tournaments.room_journal import JOURNAL, Given, Journal, read_journal
 from tournaments.room_live import LiveDebates
-from tournaments.room_pages import Pages
 from tournaments.room_tables import find
 from tournaments.room_tags import judged_by_people
 from tournaments.session import Session, write_debates
@@ -153,6 +151,8 @@ class Running:
     async def _listen(self, room: Room, live: LiveDebates | None, journal: Journal) -> None:
         from aiohttp import web
 
+        from tournaments.room_guard import KEY, Guard, host_names, is_loopback, keep_secret
+        from tournaments.room_pages import Pages
         from tournaments.room_server import Desk, JudgeDesk, make_app
         from tournaments.room_tagging import TagDesk
 
@@ -183,19 +183,19 @@ class Running:
                     f"cannot listen at {config.host}, port {config.port}: {error.strerror or error}; choose another "
                     "--port or --host"
                 ) from error
-            self._announce(runner.addresses[0], guard, room)
+            self._announce(runner.addresses[0], None if is_loopback(config.host) else guard.token, room)
             await _stopped()
         finally:
             await runner.cleanup()
 
-    def _announce(self, address: tuple[object, ...], guard: Guard, room: Room) -> None:
+    def _announce(self, address: tuple[object, ...], token: str | None, room: Room) -> None:
         """Say where the room is. The link is printed here alone."""
         host = str(address[0])
         if host in {"0.0.0.0", "::"}:  # noqa: S104 - nothing is bound here: no browser can open these
             host = socket.gethostname()
         shown = self._config.names[0] if self._config.names else host
         place = f"http://{f'[{shown}]' if ':' in shown else shown}:{address[1]}"
-        link = f"{place}/" if is_loopback(self._config.host) else f"{place}/enter?token={guard.token}"
+        link = f"{place}/" if token is None else f"{place}/enter?token={token}"
         what = "errors are tagged" if self._config.mode == "tag" else f"{room.size} debates to judge"
         sys.stdout.write(f"Judge room, {what}: {link}\nStop it with Ctrl-C; it is kept in {self._run.path}\n")
         sys.stdout.flush()

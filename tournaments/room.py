@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from debate.errors import ConfigError
 from debate.judge_names import check_judge_name
 from debate.protocols import judge_reads_story
-from debate.record import Debate, Recorded, from_json, join_key, read_records, to_json, verdict_key
+from debate.record import Debate, Recorded, from_json, join_key, split_key, to_json, verdict_key
 from debate.store import Store
 from debate.transcript import Transcript
 from debate.verdict import Verdict
@@ -111,9 +111,10 @@ class Room:
                 self._given.setdefault(event.judge, []).append(event)
         # Final judgements and beliefs by person, debate and round: those that came with the debates too.
         self._verdicts: dict[tuple[str, str], dict[int | None, Verdict]] = {}
-        for item in _people(store):
-            for verdict in item.verdicts:
-                self._note(verdict, item.debate.id)
+        for key, payload in store.rows("verdicts"):
+            verdict = from_json(Verdict, payload)
+            if verdict.judge.startswith(PEOPLE):
+                self._note(verdict, split_key(key)[0])
 
     def _fit(self, item: Recorded) -> bool:
         debate = item.debate
@@ -262,13 +263,3 @@ class Room:
             await self._store.put("verdicts", key, to_json(verdict))
             self._note(verdict, debate)
         return verdict
-
-
-def _people(store: Store) -> list[Recorded]:
-    """The debates of a store that people have judged, with those verdicts."""
-    found = []
-    for item in read_records(store):
-        own = tuple(verdict for verdict in item.verdicts if verdict.judge.startswith(PEOPLE))
-        if own:
-            found.append(Recorded(item.debate, own))
-    return found

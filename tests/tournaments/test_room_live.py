@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,28 @@ async def test_a_restart_asks_no_model_twice_and_waits_where_it_waited(tmp_path:
     assert len(other.prompts) == 2
     await live.close()
     again.close()
+
+
+async def test_a_consultant_is_asked_alone(tmp_path: Path) -> None:
+    (item,) = debates(1)
+    alone = dataclasses.replace(item, debate=dataclasses.replace(item.debate, players=(None, PLAYERS[1])))
+    opened = await Opened.begin(tmp_path, [alone], **LIVE)
+    model = Heard()
+    live = live_of(opened, model)
+    given = await opened.room.next_for("human/ann")
+    assert given is not None
+    for round_ in (2, 3):
+        await until(live, given, asking(round_))
+        await live.ask(given, round_, f"What of round {round_}?")
+    held = await until(live, given, lambda state: isinstance(state, Debate))
+    assert isinstance(held, Debate)
+    assert held.protocol == "consultancy"
+    assert [(turn.role, turn.answer) for turn in held.transcript.turns] == [
+        ("consultant", 1), ("judge", None), ("consultant", 1), ("judge", None), ("consultant", 1),
+    ]  # fmt: skip
+    assert len(model.prompts) == 3
+    await live.close()
+    opened.close()
 
 
 async def test_a_debate_that_fails_is_passed_over_and_says_nothing_of_why(tmp_path: Path) -> None:
