@@ -19,6 +19,7 @@ from typing import NamedTuple
 from debate import tracking
 from debate.card import check_judge_unseen
 from debate.command import Command, Invocation
+from debate.errors import SourceError
 from debate.models.limits import Budget, Meter
 from debate.models.load import check_access
 from debate.prompts import Prompts
@@ -49,8 +50,8 @@ class Followed(NamedTuple):
     Attributes:
         names: Of the debaters, the base first.
         held: The stages that held the benchmark with them.
-        decided: The stage in which they told sound messages from fallacious ones; None where the base heard no
-            fallacious message.
+        decided: The stage in which they told sound messages from fallacious ones; None where there was
+            nothing to tell apart.
     """
 
     names: Sequence[str]
@@ -96,11 +97,13 @@ class Benchmark:
             self._check(adapters[name])
             self.runner.run(recipes.measure(talk(name), adapters[name]))
         held = [talk(name) for name in adapters]
-        if not self._has_pairs(talk(BASE)):
-            return Followed(tuple(adapters), held, None)
-        self.runner.run(recipes.pairs(HELD_OUT, before, "test"))
-        self.runner.run(recipes.decide(SOUND, HELD_OUT, adapters, before))
-        return Followed(tuple(adapters), held, SOUND)
+        decided = None
+        if self._has_pairs(talk(BASE)):
+            self.runner.run(recipes.pairs(HELD_OUT, before, "test"))
+            if self._has_decisions(HELD_OUT):
+                self.runner.run(recipes.decide(SOUND, HELD_OUT, adapters, before))
+                decided = SOUND
+        return Followed(tuple(adapters), held, decided)
 
     def _judge(self) -> str | None:
         """The adapter of judge training, trained here unless it is there."""
@@ -117,7 +120,17 @@ class Benchmark:
             check_judge_unseen(self.recipes.model(adapter), questions)
 
     def _has_pairs(self, stage: str) -> bool:
+        """Whether a fallacious message was said; a debater may be convinced by every opening."""
         return self.root is None or bool(fallacy_pairs(load_debates(str(self.root / stage))).pairs)
+
+    def _has_decisions(self, stage: str) -> bool:
+        """Whether there is something to decide; a validator may have found no fallacy."""
+        if self.root is None:
+            return True
+        try:
+            return bool(load_debates(str(self.root / stage)))
+        except SourceError:
+            return False
 
 
 def run_robustness(config: RobustnessConfig, invocation: Invocation) -> int:
