@@ -243,12 +243,15 @@ def protocol_table(found: Sequence[Judging]) -> Table:
         Column("consultant wins", kind="share"),
         Column("unparsed", kind="share"),
     )
-    note = (
-        "'Judge right': single verdicts, a tie half right, unparsed ones left out; 'orders combined': by the mean of a "
-        "debate's two orders, an ensemble of two. 'PGR': the share of the gap between the same judge without a debate "
-        "(blind) and with the story (expert) that is recovered. 'Consultant wins': how often its answer is chosen, the "
-        f"mean over being assigned the right and the wrong one. {ROBUST}"
-    )
+    told = {
+        5: "'Orders combined': by the mean of a debate's two orders, an ensemble of two. ",
+        6: "'PGR': the share of the gap between the same judge without a debate (blind) and with the story (expert) "
+        "that is recovered. ",
+        7: "'Consultant wins': how often its answer is chosen, the mean over being assigned the right and the wrong "
+        "one. ",
+    }
+    note = "'Judge right': single verdicts, a tie half right, unparsed ones left out. "
+    note += "".join(text for at, text in told.items() if any(row[at] is not None for row in rows)) + ROBUST
     few = few_note(item for one in found for item in one.spoken)
     return Table("Judge right, by protocol", columns, rows, note=note + few)
 

@@ -228,6 +228,7 @@ def consensus_subjects(metrics: Mapping[str, Any]) -> list[Subject]:
     figures: dict[str, Interval] = {}
     for row in metrics["results"]:
         way = "debate" if row["answered by"].startswith("debate") else row["answered by"]
+        way += " in translation" if "chrF" in row else ""
         right = _interval(row["right"], row["n"])
         if right is not None:
             figures.setdefault(way, right)  # of several levels the first, the most modest one

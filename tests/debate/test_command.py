@@ -274,6 +274,27 @@ def test_a_flag_for_true_or_false_may_stand_alone(flags: list[str], grid: bool) 
     assert [one.grid for one in seen if isinstance(one, SwitchConfig)] == [grid]
 
 
+class PaperConfig(Config):
+    against_paper: bool = Field(default=False, description="beside the paper")
+    tags: dict[str, str] = Field({}, description="tags")
+
+
+def test_a_flag_may_have_hyphens_and_the_keys_below_it_keep_theirs() -> None:
+    seen: list[PaperConfig] = []
+
+    def run(config: PaperConfig, _invocation: Invocation) -> int:
+        seen.append(config)
+        return 0
+
+    command = Command("tournaments.test", "Does nothing.", PaperConfig, run)
+    assert command.main(["--against-paper", "--tags.in-paper=yes-no"]) == 0
+    assert command.main(["--against_paper=false"]) == 0
+    assert seen == [
+        PaperConfig(against_paper=True, tags={"in-paper": "yes-no"}),
+        PaperConfig(against_paper=False),
+    ]
+
+
 def test_configurations_told_apart_by_their_keys_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert switched("--outcomes", "x") == (0, [ReadConfig(outcomes="x")])
     assert switched("--grid")[0] == 2

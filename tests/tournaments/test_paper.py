@@ -145,6 +145,8 @@ def test_consensus_is_named_by_the_systems_own_words() -> None:
     rows = [{"answered by": way, "right": share, "n": 9} for way in ("base", "debate, level 1", "debate, level 3")]
     (mad,) = consensus_subjects({"system": "mad", "results": rows})
     assert set(mad.figures) == {"base", "debate"}
+    (told,) = consensus_subjects({"system": "mad", "results": [row | {"chrF": None} for row in rows]})
+    assert set(told.figures) == {"base in translation", "debate in translation"}
 
 
 @pytest.mark.parametrize("sign", ["a < b", "a", "> b"])
