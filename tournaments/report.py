@@ -76,7 +76,7 @@ def show_debates(config: ReportConfig, folders: Sequence[Path]) -> Shown:
     failed = [item for folder in folders for item in failed_debates(folder)]
     recorded = [*gathered.recorded, *failed]
     shown = [
-        *(sections(judges, soft=rating.outcome == "soft") if judges else []),
+        *_ladders(judges, rating),
         *elo_sections([(one.judge, one.standings) for one in judges], rating),
         *analysis_sections(gathered),
         *(cost_section(folder, len(recorded)) for folder in folders if (folder / STORE).is_file()),
@@ -170,6 +170,17 @@ def _models(value: object) -> Iterator[ModelConfig]:
             yield from itertools.chain.from_iterable(map(_models, value.values()))
     elif isinstance(value, list):
         yield from itertools.chain.from_iterable(map(_models, value))
+
+
+def _ladders(judges: Sequence[Judged], rating: RatingConfig) -> list[Section]:
+    """What each judge found; of a single one the section is named by what it shows."""
+    if not judges:
+        return []
+    found = sections(judges, soft=rating.outcome == "soft")
+    if len(judges) > 1:
+        return found
+    (only,) = found
+    return [dataclasses.replace(only, title="Judge" if judges[0].standings is None else "Ladder")]
 
 
 def _rating(folders: Sequence[Path]) -> RatingConfig:

@@ -74,8 +74,7 @@ def test_a_run_shows_its_ladder_its_picture_and_its_analysis(run: Path) -> None:
     ended = call(COMMAND, run)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.endswith(f"Report: {before}\n")
-    # The judge's section is its ladder; all else is there as in the run's own report.
-    assert {"Elo against accuracy", "Accuracy", "Calibration", "Arguments", "Cost"} <= set(sections(run))
+    assert {"Ladder", "Elo against accuracy", "Accuracy", "Calibration", "Arguments", "Cost"} <= set(sections(run))
     text = Page(before).text
     with (run / "ratings.csv").open(encoding="utf-8") as file:
         for rating in csv.DictReader(file):
