@@ -13,7 +13,14 @@ from debate.report.table import Cell
 
 Beliefs = Mapping[str, Sequence[Belief]]
 
-_COLOURS = ("var(--accent)", "var(--seat-b)", "var(--good)", "var(--bad)")
+_COLOURS = (
+    "var(--accent)",
+    "var(--seat-b)",
+    "var(--good)",
+    "var(--bad)",
+    "var(--text)",
+    "var(--note-line)",
+)
 _HEIGHT = 420
 
 
@@ -64,8 +71,8 @@ def reliability_figure(judge: str, named: Beliefs) -> Figure:
     title = f"Reliability: {judge}"
     layout = {
         "height": _HEIGHT,
-        "xaxis": {"title": {"text": "confidence"}, "tickformat": ".0%", "range": [0.48, 1.02]},
-        "yaxis": {"title": {"text": "right"}, "tickformat": ".0%", "range": [-0.02, 1.02]},
+        "xaxis": {**_axis("confidence"), "range": [0.48, 1.02]},
+        "yaxis": {**_axis("right"), "range": [-0.02, 1.02]},
         "showlegend": len(named) > 1,
     }
     note = (
@@ -89,6 +96,10 @@ def reliability_points(beliefs: Sequence[Belief]) -> list[tuple[float, Interval]
     return found
 
 
+def _axis(title: str) -> dict[str, object]:
+    return {"title": {"text": title, "standoff": 12}, "tickformat": ".0%", "zeroline": False, "automargin": True}
+
+
 def _diagonal() -> dict[str, object]:
     return {
         "type": "scatter",
@@ -106,7 +117,7 @@ def rejection_figure(judge: str, curves: Mapping[str, Sequence[Kept]]) -> Figure
 
     Args:
         judge: The judge.
-        curves: Its curves by what they are of.
+        curves: Its curves by what they are of; the first six are drawn.
 
     Returns:
         The curves, with their numbers as a table.
@@ -142,8 +153,8 @@ def rejection_figure(judge: str, curves: Mapping[str, Sequence[Kept]]) -> Figure
     title = f"Rejection: {judge}"
     layout = {
         "height": _HEIGHT,
-        "xaxis": {"title": {"text": "verdicts kept"}, "tickformat": ".0%", "range": [1.02, -0.02]},
-        "yaxis": {"title": {"text": "right, of those kept"}, "tickformat": ".0%"},
+        "xaxis": {**_axis("verdicts kept"), "range": [1.02, -0.02]},
+        "yaxis": _axis("right, of those kept"),
         "showlegend": len(curves) > 1,
     }
     note = "From left to right less sure verdicts are rejected: a judge whose confidence tells something gets better."
