@@ -18,7 +18,7 @@ from pydantic import Field
 from debate.config import NOT_IN_DIGEST, Config
 from debate.errors import ConfigError
 from debate.models.adapter_folder import adapter_folder, adapter_label
-from debate.models.base import Capabilities, Messages, Model, estimate_tokens
+from debate.models.base import Capabilities, Message, Messages, Model, estimate_tokens
 from debate.models.calls import LoggedModel
 from debate.models.endpoints import Endpoint
 from debate.models.limits import Meter
@@ -29,7 +29,6 @@ from debate.store import Store
 
 if TYPE_CHECKING:
     from debate.models.local import LocalBase
-    from debate.models.texts import Texts
 
 # How long a call in flight may take to end when a run stops; a server's model may take as long as its timeout.
 GRACE_S = 10.0
@@ -505,16 +504,21 @@ class TokenCounter:
 
         folder = ensure_embedded() if embedded else find_folder(config.name.removeprefix("hf/"), weights=False)
         _find_adapter(config)
-        texts, self.context = _tokenizer(folder, folder.stat().st_mtime_ns)
-        self._count = lambda messages: len(texts.prompt(messages))
+        self._count, self.context = _tokenizer(folder, folder.stat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=4)
-def _tokenizer(folder: Path, _changed: int) -> tuple[Texts, int | None]:
-    """Read a model's tokenizer and its longest context, once for all who count on it."""
+def _tokenizer(folder: Path, _changed: int) -> tuple[Callable[[Messages], int], int | None]:
+    """Read a model's tokenizer and its longest context, once for all who count on it; returns how it counts."""
     from transformers import AutoConfig
 
     from debate.models.texts import Texts
 
+    texts = Texts(folder)
+
+    @functools.lru_cache(maxsize=2048)  # plans of several players and stages count the same stories
+    def count(messages: tuple[Message, ...]) -> int:
+        return len(texts.prompt(messages))
+
     context = getattr(AutoConfig.from_pretrained(str(folder)), "max_position_embeddings", None)
-    return Texts(folder), context
+    return lambda messages: count(tuple(messages)), context
