@@ -18,7 +18,7 @@ from debate.progress import Progress
 from debate.prompts import Prompts
 from debate.protocols import judge_reads_story
 from debate.question import Question
-from debate.record import Recorded, join_key, to_json, verdict_key
+from debate.record import Recorded, to_json, verdict_key
 from debate.report import Report, Section
 from debate.run_folder import STORE, RunFolder
 from debate.sources import load_debates
@@ -299,9 +299,7 @@ async def copy(store: Store, recorded: Sequence[Recorded]) -> None:
 
 
 def _key(item: Recorded, verdict: Verdict) -> str:
-    final = verdict_key(item.debate.id, verdict.judge, verdict.order)
-    # A judge of published debates gave one after every round too.
-    return final if verdict.round is None else f"{final} | {join_key(f'round {verdict.round}')}"
+    return verdict_key(item.debate.id, verdict.judge, verdict.order, verdict.round)
 
 
 def merge(material: Material, asked: Mapping[str, Sequence[Recorded]]) -> list[Recorded]:
