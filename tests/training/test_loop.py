@@ -18,11 +18,12 @@ from tests.loops import loop, trained_on
 from tests.offline import read_offline
 from tests.runs import Ended, debates, write
 from tests.tiny import save_model
-from training.loop import COMMAND, Tested
+from training.loop import COMMAND
+from training.loop import Tested as Held
 from training.loop_run import check_scored
 from training.picture import ITERATIONS, SLOPES
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.model, pytest.mark.timeout(1200)]
 
 
 class Looped(NamedTuple):
@@ -112,7 +113,7 @@ def test_a_verdict_of_a_judge_that_knows_the_story_is_found_at_the_end(
     for at, (questions, words) in enumerate(((known, "was trained on 1 of these 5 stories"), ([], ""))):
         model = trained_on(tmp_path / f"adapter-{at}", base, questions)
         judge = JudgeConfig.model_validate({"name": "judge-2", "model": model})
-        tested = Tested(cross, own, None, (judge,), ())
+        tested = Held(cross, own, None, (judge,), ())
         with pytest.raises(FoldError, match=words) if words else contextlib.nullcontext():
             assert "5 test stories" in check_scored(looped.folder, tested)
 
