@@ -224,8 +224,7 @@ class Loop:
         trained: dict[str, str] = {}
         methods = self.config.debater.methods
         for method in methods:
-            last = method == methods[-1]
-            name = self.config.named(number) if last else f"{self.config.named(number)}-{method}"
+            name = self.config.lesson_named(number, method)
             self.runner.run(
                 self.recipes.train_debater(
                     name, method, seed=self.config.seed + number, start=self._debater, held=[tournament]
@@ -233,7 +232,7 @@ class Loop:
             )
             self._debater = self.recipes.adapter(name)
             trained[method] = name
-            if last:
+            if method == methods[-1]:
                 trained["debater"] = name
         return trained
 
@@ -247,7 +246,7 @@ class Loop:
         )
         self.runner.run(stage)
         self._lessons.append(stage)
-        name = f"judge-{number}"
+        name = self.config.judge_named(number)
         self.runner.run(
             self.recipes.train_judge(
                 name,

@@ -153,10 +153,32 @@ class LoopConfig(SessionConfig, RatingConfig):
     @property
     def models(self) -> list[ModelConfig]:
         """All models that are known beforehand; adapters come later."""
+        players = (*self.players, self.newcomer)
+        optimizers = [one for player in players for one in player.optimizer]
         judges = [start.judge for start in (self.judge.first, self.judge.held_out) if start is not None]
-        judges.append(self.concessions)
-        asked = [*(player.model for player in (*self.players, self.newcomer)), *(one.model for one in judges if one)]
-        return [self.base, *(model for model in asked if model is not None)]
+        judges += [self.concessions, *(one.preference for one in optimizers)]
+        asked = [self.base, *(player.model for player in players), *(one.critic for one in optimizers)]
+        asked += [self.protocol.questioner.model, *(judge.model for judge in judges if judge is not None)]
+        return [model for model in asked if model is not None]
+
+    @property
+    def trained(self) -> list[str]:
+        """The names of all adapters that come."""
+        starts = {FIRST: self.judge.first, HELD_OUT: self.judge.held_out}
+        names = [name for name, start in starts.items() if start is not None and start.judge is None]
+        names += [self.named(0)] if self.debater.first else []
+        for number in range(1, self.iterations + 1):
+            names += [self.judge_named(number)] if self.judge.train else []
+            names += [self.lesson_named(number, method) for method in self.debater.methods]
+        return names
+
+    def judge_named(self, number: int) -> str:
+        """Return what the judge of an iteration is called."""
+        return f"judge-{number}"
+
+    def lesson_named(self, number: int, method: Method) -> str:
+        """Return what the adapter of one of a debater's lessons is called; the last one's is the debater's."""
+        return self.named(number) if method == self.debater.methods[-1] else f"{self.named(number)}-{method}"
 
     def named(self, number: int) -> str:
         """Return what the debater of an iteration is called; that of the first lesson is number 0."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from debate.card import check_judge_unseen
 from debate.errors import SourceError
 from debate.folds import check_apart, check_folds
-from debate.models.load import check_access
+from debate.models.adapter_folder import OWN
+from debate.models.load import check_access, check_labels
 from debate.question import Question
 from debate.sources import select
 from training.gather import DataConfig
@@ -75,10 +76,13 @@ def check_start(config: LoopConfig, groups: Mapping[str, Sequence[Question]]) ->
         groups: What ``questions_by_use`` found.
 
     Raises:
-        DissoiError: A model cannot be had, or a judge was trained on a story that it would score.
+        DissoiError: A model cannot be had, an adapter is called like one that the loop will train, or a judge was
+            trained on a story that it would score.
     """
     for model in config.models:
         check_access(model)
+    coming = (config.base.model_copy(update={"adapter": f"(this run)/{name}/{OWN}"}) for name in config.trained)
+    check_labels([*config.models, *coming])
     apart = [question for name in ("validation", "rating", "test") for question in groups[name]]
     scored = [*groups["debater"], *groups.get("judge", ()), *apart]
     for start, questions in ((config.judge.first, scored), (config.judge.held_out, apart)):

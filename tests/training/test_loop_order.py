@@ -195,6 +195,24 @@ def test_a_judge_that_knows_a_story_is_refused_before_the_first_stage(use: str, 
                 check_start(config, groups)
 
 
+@pytest.mark.parametrize("name", ["judge-2", "debater-1", "debater-1-sft"])
+def test_an_adapter_called_like_one_that_will_be_trained_is_refused_before_the_first_stage(
+    name: str, tmp_path: Path
+) -> None:
+    model = trained_on(tmp_path / name, BASE, ())
+    config = configured(judge=loop(BASE)["judge"] | {"held_out": {"judge": {"model": model}}})
+    with pytest.raises(ConfigError, match=rf"would both be called .*{name}.*give their folders different names"):
+        check_start(config, questions_by_use(config))
+
+
+def test_all_that_a_loop_trains_is_known_beforehand() -> None:
+    first = [{"debates": "dossiers:9", "made": {}}]
+    for changes in ({}, {"debater": loop(BASE)["debater"] | {"methods": ["dpo"], "first": first}, "iterations": 3}):
+        config = configured(**changes)
+        _, _, planned = followed(config)
+        assert sorted(config.trained) == sorted(stage.name for stage in planned.stages if stage.launch)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
