@@ -33,9 +33,7 @@ class AnalyzeConfig(Config):
         (), description="run folders (DIR or run:DIR), published debates (nyu:FILE), logs of LOGICOM, FORD or MAD"
     )
     format: Literal["table", "json"] = Field("table", description="table: for people; json: plain values")
-    concessions: tuple[str, ...] = Field(
-        (), description="runs of tournaments.concessions that read these debates, for what judges make of concessions"
-    )
+    concessions: str | None = Field(None, description="a run of tournaments.concessions that has read these debates")
     against_paper: bool = Field(default=False, description="set ours beside what the papers found")
     fold: Fold | None = Field(None, description="only debates on stories of this fold")
     tags: Tags = Field({}, description="only debates with these tags, such as included_in_paper: true")
@@ -123,8 +121,8 @@ def _show_debates(config: AnalyzeConfig) -> Shown:
     notes = list(everything.notes)
     if len(chosen) < len(everything.recorded):
         notes.append(f"{len(chosen)} of {len(everything.recorded)} debates were chosen.")
-    conceded = tuple(one for folder in config.concessions for one in read_concessions(Path(folder).expanduser()))
-    gathered = Gathered(chosen, everything.cast, tuple(notes), conceded)
+    conceded = () if config.concessions is None else read_concessions(Path(config.concessions).expanduser())
+    gathered = Gathered(chosen, everything.cast, tuple(notes), tuple(conceded))
     found = analyse(gathered)
     sections, beside = _beside(config, "debate", lambda: debate_subjects(gathered))
     questions = {item.debate.transcript.question.id: item.debate.transcript.question.story_id for item in chosen}

@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands import assert_refuses, call
 from tests.runs import hold
+from tournaments.analyze import COMMAND as ANALYZE
 from tournaments.concessions import COMMAND, read_concessions
 
 PLAYERS = [{"name": name, "model": f"scripted/tests.conceding:{name}"} for name in ("firm", "soft")]
@@ -46,6 +47,14 @@ def test_who_gives_its_side_away_is_found_and_accuracy_is_given_with_and_without
     again = call(COMMAND, "--resume", out)
     assert again.code == 0, again.err
     assert read_concessions(out) == found
+    shown = call(ANALYZE, run, "--concessions", out, "--format", "json")
+    assert shown.code == 0, shown.err
+    (biases,) = (own for judge, own in json.loads(shown.out)["biases"].items() if judge != "self_preference")
+    rows = {name: group["concessions"] for name, group in biases.items()}
+    held = {name: (row["debates"], row["conceded"]) for name, row in rows.items()}
+    # In self-play of each player, and against the other.
+    assert held["simultaneous, self-play"] == (2 * len(alone), len(alone))
+    assert held["simultaneous"] == (len(spoken) - 2 * len(alone),) * 2
 
 
 def test_a_reader_that_follows_the_order_finds_none(run: Path, tmp_path: Path) -> None:
