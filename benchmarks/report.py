@@ -3,7 +3,8 @@
 Debates of three rounds between six players on made-up stories, ten candidates a speech, 110 words each, with verdicts
 of one judge in both orders. Building is ``tournaments.report`` on such a run. Opening is headless Chromium on the
 written page, from the request until the list is there, and until the figures are drawn. Finding is a filter, then words
-in all that was said, each from the key until the list has changed. Medians of five openings.
+in all that was said, each from the key until the list has changed. Medians of five openings. CPU is that of this
+process in building, and of the page's main thread until the figures are drawn: a busy machine does not change it.
 """
 
 from __future__ import annotations
@@ -92,25 +93,28 @@ async def fill(folder: Path, count: int) -> None:
     store.close()
 
 
-def build(folder: Path) -> float:
-    """Build the report; returns seconds."""
-    start = time.perf_counter()
+def build(folder: Path) -> tuple[float, float]:
+    """Build the report; returns seconds, and seconds of CPU."""
+    start, cpu = time.perf_counter(), time.process_time()
     shown = report_of(ReportConfig(runs=(str(folder),)))
     assert shown is not None  # noqa: S101 - it is no run of another command
     write_report(shown.report, shown.pages, folder)
-    return time.perf_counter() - start
+    return time.perf_counter() - start, time.process_time() - cpu
 
 
-def open_page(browser: Browser, folder: Path) -> tuple[float, float, float, float]:
-    """Open the overview in a new window; returns seconds to the list, the figures, a filter and words."""
+def open_page(browser: Browser, folder: Path) -> tuple[float, ...]:
+    """Open the overview in a new window; returns seconds to the list, the figures, their CPU, a filter and words."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(600_000)
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
     start = time.perf_counter()
     page.goto((folder / "report.html").as_uri(), wait_until="domcontentloaded")
     page.locator("#rows tr").first.wait_for(state="attached")
     listed = time.perf_counter() - start
     page.locator(".plot svg.main-svg").last.wait_for(state="attached")
     drawn = time.perf_counter() - start
+    cpu = next(one["value"] for one in tools.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
     taken = []
     for act in (
         lambda: page.locator("#filter-outcome").select_option("wrong"),
@@ -122,20 +126,22 @@ def open_page(browser: Browser, folder: Path) -> tuple[float, float, float, floa
         page.locator("#count").filter(has_not_text=before).wait_for()
         taken.append(time.perf_counter() - start)
     page.close()
-    return listed, drawn, *taken  # type: ignore[return-value]  # of two
+    return listed, drawn, cpu, *taken
 
 
-def measure(count: int, browser: Browser) -> tuple[float | int, ...]:
-    """Measure a report of so many debates."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "run"
-        folder.mkdir()
-        (folder / "config.yaml").write_text("players: []\n", encoding="utf-8")
-        asyncio.run(fill(folder, count))
-        seconds = build(folder)
-        size = sum(path.stat().st_size for name in ("debates", "assets") for path in (folder / name).iterdir()) / 1e6
-        times = [open_page(browser, folder) for _ in range(OPENINGS)]
-        return (count, seconds, size, *(statistics.median(one) for one in zip(*times, strict=True)))
+def prepare(folder: Path, count: int) -> tuple[float, ...]:
+    """Make a run of so many debates and its report; returns their number, seconds to build it, and its size in MB."""
+    folder.mkdir()
+    (folder / "config.yaml").write_text("players: []\n", encoding="utf-8")
+    asyncio.run(fill(folder, count))
+    taken = build(folder)
+    return count, *taken, sum(path.stat().st_size for path in folder.glob("[ad]*/*")) / 1e6
+
+
+def read(browser: Browser, folder: Path) -> list[float]:
+    """Open a report several times; returns medians of what ``open_page`` takes."""
+    times = [open_page(browser, folder) for _ in range(OPENINGS)]
+    return [statistics.median(one) for one in zip(*times, strict=True)]
 
 
 def main(counts: list[int]) -> None:
@@ -143,17 +149,16 @@ def main(counts: list[int]) -> None:
     from playwright.sync_api import sync_playwright
 
     program = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
-    columns = (
-        Column("debates", kind="count"),
-        *(
-            Column(title, kind="number")
-            for title in ("build, s", "MB", "list, s", "figures, s", "filter, s", "words, s")
-        ),
-    )
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        rows = [measure(count, browser) for count in counts]
-        browser.close()
+    titles = ("build, s", "CPU", "MB", "list, s", "figures, s", "CPU", "filter, s", "words, s")
+    columns = (Column("debates", kind="count"), *(Column(title, kind="number") for title in titles))
+    with tempfile.TemporaryDirectory() as place:
+        folders = {count: Path(place) / str(count) for count in counts}
+        made_ = [prepare(folder, count) for count, folder in folders.items()]
+        with sync_playwright() as started:
+            browser = started.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+            read_ = [read(browser, folder) for folder in folders.values()]
+            browser.close()
+    rows = [(*one, *other) for one, other in zip(made_, read_, strict=True)]
     print_table(Table("Reports", columns, rows))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,7 @@ from debate.report import Column, DebatePage, Dot, Interval, Report, Section, Ta
 from debate.transcript import Candidate, Transcript, Turn
 from debate.verdict import Verdict
 from debate.view import Role
+from tests.runs import finish, start, tournament, write
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -594,7 +597,9 @@ def test_hostile_text_stays_text(watched: Watched, hostile: Path) -> None:
         }
         links = page.eval_on_selector_all("a", "all => all.map(link => link.getAttribute('href'))")
         assert [
-            link for link in links if not link.startswith(("#", "../report.html", "debates/", "1.", "2.", "3."))
+            link
+            for link in links
+            if link is not None and not link.startswith(("#", "../report.html", "debates/", "1.", "2.", "3."))
         ] == []
         if path != hostile:
             assert page.locator("[style]").count() == 0
@@ -631,6 +636,34 @@ def test_a_long_list_opens(watched: Watched, tmp_path: Path) -> None:
     page = watched.open(write_report(Report("Many"), realistic_debates(1500), tmp_path))
     assert page.locator("#count").inner_text() == "1500 of 1500 debates"
     assert page.locator("#rows tr").count() == 50
+
+
+def test_a_run_is_served_until_it_is_interrupted(browser: Browser, tmp_path: Path) -> None:
+    # In a process of its own: the browser has this one's event loop.
+    config = write(tmp_path / "config.yaml", tournament(stories=2, self_play=None))
+    assert finish(start("--config", config, "--output", tmp_path / "run")).code == 0
+    command = [sys.executable, "-m", "tournaments.report", str(tmp_path / "run"), "--serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            assert process.stdout is not None
+            address = next(line.split()[1] for line in process.stdout if line.startswith("Serving "))
+            page = browser.new_page()
+            page.set_default_timeout(120_000)
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            page.goto(address, wait_until="domcontentloaded")
+            assert page.locator("#rows tr").count() > 0
+            page.locator(".plot svg.main-svg").first.wait_for()
+            page.locator("#filter-player").select_option("evidence")
+            page.locator("#rows a").first.click()
+            page.locator("[data-place]", has_text="found").wait_for()
+            page.keyboard.press("s")
+            assert page.locator(".story").is_visible()
+            assert [url for url in asked if not url.startswith((address, "data:"))] == []
+            page.close()
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
 
 
 if __name__ == "__main__":
