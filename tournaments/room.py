@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from debate.errors import ConfigError
-from debate.judge_names import check_judge_name
+from debate.judge_names import PEOPLE, check_judge_name
 from debate.protocols import judge_reads_story
 from debate.record import Debate, Recorded, from_json, join_key, split_key, to_json, verdict_key
 from debate.store import Store
@@ -21,8 +21,6 @@ from tournaments.judged import speaks
 from tournaments.room_config import RoomConfig
 from tournaments.room_journal import Given, Journal, Tagged
 
-PEOPLE = "human/"
-"""Begins the names of judges that are people."""
 LIVE = "questions by"
 """The tag that says who asked the debaters of a live debate."""
 _NAME = re.compile(r"[^\W_](?:[\w .'’-]{0,38}[\w.])?")

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from debate.judge_names import PEOPLE
 from debate.report import Table
 from debate.report.site import environment
 from debate.report.speech import Passage, story_html
 from debate.transcript import SEATS, Transcript
 from debate.verdict import Verdict
-from tournaments.room import PEOPLE, STEPS, Room
+from tournaments.room import STEPS, Room
 from tournaments.room_config import MAX_EXPLANATION
 from tournaments.room_forms import Form
 from tournaments.room_guard import POLICY

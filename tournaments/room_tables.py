@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from debate.judge_names import PEOPLE
 from debate.metrics.accuracy import accuracy
 from debate.metrics.raters import Judgement, Rater, Rules, rate_raters
 from debate.record import Recorded
@@ -13,7 +14,6 @@ from debate.report.table import Cell
 from tournaments.judged import Judged as ByJudge
 from tournaments.judged import by_judge, judged_metrics, sections
 from tournaments.metrics import interval
-from tournaments.room import PEOPLE
 from tournaments.room_config import RoomConfig
 from tournaments.room_journal import Event, last_tags
 from tournaments.room_tags import errors_metrics, errors_table, judged_by_people

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from debate.judge_names import PEOPLE
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.record import Debate, Recorded
 from debate.report import Column, Table
 from debate.report.table import Cell
 from debate.verdict import Verdict, points
-from tournaments.room import PEOPLE
 from tournaments.room_journal import Tagged
 
 ERRORS = {
