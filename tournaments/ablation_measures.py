@@ -76,24 +76,19 @@ class Measured:
         return _mean(by_share(self.recorded))
 
     @property
-    def words(self) -> Interval | None:
-        """Words of speeches that the judge was shown of a debate."""
-        return self._of_shown([one.words for one in self.shown])
+    def words(self) -> float:
+        """Words of speeches that the judge was shown of a debate, on average."""
+        return fmean(one.words for one in self.shown)
 
     @property
-    def verified(self) -> Interval | None:
-        """Quotes marked as verified that it was shown of a debate."""
-        return self._of_shown([one.verified for one in self.shown])
+    def verified(self) -> float:
+        """Quotes marked as verified that it was shown of a debate, on average."""
+        return fmean(one.verified for one in self.shown)
 
     @property
-    def quotes(self) -> Interval | None:
-        """Marked quotes that it was shown of a debate."""
-        return self._of_shown([one.quotes for one in self.shown])
-
-    def _of_shown(self, values: Sequence[int]) -> Interval | None:
-        stories = [item.debate.transcript.question.story_id for item in self.recorded]
-        bounds = (float("-inf"), float("inf"))
-        return cluster_mean([float(value) for value in values], stories, bounds=bounds) if values else None
+    def quotes(self) -> float:
+        """Marked quotes that it was shown of a debate, on average."""
+        return fmean(one.quotes for one in self.shown)
 
 
 def measure(level: Level, judge: str, recorded: Iterable[Recorded]) -> Measured:

@@ -174,7 +174,7 @@ def level_table(found: Ablated) -> Table:
         f"'Judge right': single verdicts, a tie half right; 'more than the first': than at {first!r}, "
         "over the same questions, with the p-value of the sign-flip test by story. 'Orders combined': by the mean of a "
         "debate's two orders, an ensemble of two. 'Right side's share': the probability that verdicts give the right "
-        f"answer. 'Shown': to the judge of one debate, quotes as they were marked to it. {ROBUST}"
+        f"answer. 'Shown': to the judge of one debate, on average, quotes as they were marked to it. {ROBUST}"
     )
     return Table(TITLES[found.factor], columns, rows, note=note + few_note(found.first.recorded))
 
@@ -298,8 +298,8 @@ def _level(one: Measured) -> Values:
         "judge": one.judge,
         **judge_figures(one.recorded),
         "right_share": interval(one.share),
-        "words": interval(one.words),
-        "verified": interval(one.verified),
-        "quotes": interval(one.quotes),
+        "words": one.words,
+        "verified": one.verified,
+        "quotes": one.quotes,
         **({} if one.p is None else {**{name: interval(value) for name, value in wins.items()}, "wins_p": one.p}),
     }

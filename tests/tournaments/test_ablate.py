@@ -61,9 +61,9 @@ def test_marks(tmp_path: Path) -> None:
     )
     levels = metrics(tmp_path / "run")["levels"]
     # Two speeches of forty words in each of two rounds; one of two quotes is verified.
-    assert levels["as they are"]["words"][0] == 160
-    assert [levels[name]["verified"][0] for name in ("as they are", "quotes only", "marks swapped")] == [2, 2, 2]
-    assert [levels[name]["quotes"][0] for name in ("as they are", "arguments only", "marks stripped")] == [4, 0, 0]
+    assert levels["as they are"]["words"] == 160
+    assert [levels[name]["verified"] for name in ("as they are", "quotes only", "marks swapped")] == [2, 2, 2]
+    assert [levels[name]["quotes"] for name in ("as they are", "arguments only", "marks stripped")] == [4, 0, 0]
     assert readings(tmp_path) == {
         "as they are > arguments only": "as in the paper",
         "quotes only > arguments only": "as in the paper",
@@ -87,7 +87,7 @@ def test_rounds_are_one_set_of_debates(tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     assert accuracies(tmp_path) == {"1 round": CHANCE, "3 rounds": 1, "4 rounds": 1}
     levels = metrics(tmp_path / "run")["levels"]
-    assert [levels[name]["words"][0] for name in levels] == [80, 240, 320]
+    assert [levels[name]["words"] for name in levels] == [80, 240, 320]
     held = debates(tmp_path / "run")
     assert len(held) == STORIES
     assert {len(item["debate"]["transcript"]["turns"]) for item in held} == {8}
@@ -98,7 +98,7 @@ def test_information(tmp_path: Path) -> None:
     assert ablate(tmp_path, "information", "story").code == 0
     assert accuracies(tmp_path) == {"question alone": CHANCE, "debate": 1, "story": 1, "story and debate": 1}
     levels = metrics(tmp_path / "run")["levels"]
-    assert [levels[name]["words"][0] for name in levels] == [0, 160, 0, 160]
+    assert [levels[name]["words"] for name in levels] == [0, 160, 0, 160]
     assert readings(tmp_path) == {
         "debate > question alone": "as in the paper",
         "story > debate": "no difference, not told apart",
@@ -140,7 +140,7 @@ def test_longer_speeches_meet_shorter_ones(tmp_path: Path) -> None:
     ended = ablate(tmp_path, "words", "length", levels=[25, 40, 60])
     assert ended.code == 0, ended.err
     levels = metrics(tmp_path / "run")["levels"]
-    assert [levels[name]["words"][0] for name in levels] == [100, 160, 240]
+    assert [levels[name]["words"] for name in levels] == [100, 160, 240]
     assert set(accuracies(tmp_path).values()) == {CHANCE}  # against itself nobody says more
     assert "wins" not in levels["25 words"]
     for name in ("40 words", "60 words"):
