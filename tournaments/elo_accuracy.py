@@ -73,6 +73,8 @@ class Slope:
         players: How many the line goes through.
         stories: How many the coordinate rests on that rests on fewer of them.
         why: Why there is no line; empty where there is one.
+        without: The player without whom the line is most another: of few players, one that stands apart can make it.
+        value_without: The slope of the others.
     """
 
     value: float | None
@@ -83,6 +85,8 @@ class Slope:
     players: int = 0
     stories: int = 0
     why: str = ""
+    without: str = ""
+    value_without: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +311,20 @@ def fit_slope(
     alone = slopes([draw.permuted(value, axis=0) for value in moved], twice, once)
     variance = _sd(by_player) ** 2 + max(0.0, _sd(together) ** 2 - _sd(alone) ** 2)
     half = t_quantile(0.975, players - 2) * math.sqrt(variance)
-    return Slope(line.slope, line.slope - half, line.slope + half, line.intercept, line.scatter, players, stories)
+    # Each set of the others is one in which a player counts nothing.
+    others = slopes([np.repeat(value, players, axis=0) for value in values], 1, 1 - np.eye(players))
+    moved_most = int(np.abs(others - line.slope).argmax())
+    return Slope(
+        line.slope,
+        line.slope - half,
+        line.slope + half,
+        line.intercept,
+        line.scatter,
+        players,
+        stories,
+        without=names[moved_most],
+        value_without=float(others[moved_most]),
+    )
 
 
 def _sd(values: Floats) -> float:

@@ -120,7 +120,8 @@ def _in_words(name: str, relation: Relation) -> str:
     if slope.value is None:
         return f"{name}: no slope ({slope.why})."
     ends = f"[{slope.low:+.2f}, {slope.high:+.2f}]"
-    return f"{name}: {slope.value:+.2f} {ends} log-odds for {unit_of(relation)}, {slope.players} players."
+    others = f" (without {slope.without}: {slope.value_without:+.2f})" if slope.without else ""
+    return f"{name}: {slope.value:+.2f} {ends} log-odds for {unit_of(relation)}, {slope.players} players{others}."
 
 
 def points_table(title: str, relations: Mapping[str, Relation]) -> Table:

@@ -216,6 +216,7 @@ def slope_values(relation: Relation) -> Values:
     return {
         "value": [slope.value, slope.low, slope.high],
         "scatter": slope.scatter,
+        "without": {"player": slope.without, "value": slope.value_without},
         "players": slope.players,
         "stories": slope.stories,
     }

@@ -39,7 +39,8 @@ def slopes_table(tests: Sequence[JudgeTest]) -> Table:
         for name, relation in one.relations.items():
             slope = relation.slope
             value: Cell = slope.why if slope.value is None else Span(slope.value, slope.low, slope.high)
-            rows.append([one.judge, name, value, slope.players, None if slope.value is None else slope.scatter])
+            others = f"{slope.value_without:+.2f} ({slope.without})" if slope.without else None
+            rows.append([one.judge, name, value, slope.players, None if slope.value is None else slope.scatter, others])
     unit = unit_of(tests[0].relations[BOTH]) if tests else ""
     columns = (
         Column("judge"),
@@ -47,10 +48,12 @@ def slopes_table(tests: Sequence[JudgeTest]) -> Table:
         Column(f"log-odds of being right for {unit}", kind="log_odds"),
         Column("players", kind="count"),
         Column("scatter", kind="number"),
+        Column("without the player that moves it most", align="right"),
     )
     note = (
         "Each judge has its own scale of persuasiveness. Above 0: judges are more often right about debates of more "
-        "persuasive players. Intervals are 95 %, over stories and players; scatter is that of players about the line."
+        "persuasive players. Intervals are 95 %, over stories and players; scatter is that of players about the line. "
+        "Where the slope without one player is another, the line says little but that this player stands apart."
     )
     few = min((relation.slope.stories for one in tests for relation in one.relations.values()), default=0)
     if few < FEW_CLUSTERS:

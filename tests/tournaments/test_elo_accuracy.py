@@ -214,6 +214,23 @@ def test_an_interval_of_independent_points_is_that_of_the_t_distribution() -> No
     assert found.high - found.low == pytest.approx(2 * 2.024 * error, rel=0.15)  # t of 38 degrees of freedom
 
 
+def test_one_player_that_makes_the_line_is_named_with_the_slope_of_the_others() -> None:
+    """Without errors in x and with scatter alone, York's line is least squares."""
+    x = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 2.0])
+    y = np.array([0.4, 0.5, 0.1, 0.2, 0.0, 3.0])
+    names = ["a", "b", "c", "d", "e", "apart"]
+    exact = dict.fromkeys(names, wilson(1, 2))
+    flat, noisy = (
+        Coordinate(exact, {}, 10, lambda times, value=value: np.repeat(value[None], len(times), axis=0))
+        for value in (x, y)
+    )
+    found = fit_slope(names, flat, noisy, 1.0, draws=100)
+    assert found.value == pytest.approx(np.polyfit(x, y, 1)[0])
+    assert found.without == "apart"
+    assert found.value_without == pytest.approx(np.polyfit(x[:-1], y[:-1], 1)[0])
+    assert found.value > 0 > found.value_without
+
+
 def test_the_smallest_slope_is_the_one_at_which_the_test_has_its_power() -> None:
     found = smallest_slope(8, spread=1.0, error_x=0.2, error_y=0.3, scatter=0.1)
     error = math.sqrt((0.3**2 + 0.1**2 + found**2 * 0.2**2) / 7)

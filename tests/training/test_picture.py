@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -48,6 +49,13 @@ def test_the_curve_is_the_line_of_log_odds() -> None:
     assert (x[0], x[-1]) == (-100, 100)
     assert y[len(y) // 2] == pytest.approx(0.75)  # odds of 3 at Elo 0
     assert y[-1] == pytest.approx(1 / (1 + math.exp(-math.log(3) - 0.4)))
+
+
+def test_the_slope_without_the_player_that_makes_it_is_told() -> None:
+    made = Relation("Elo", POINTS, dataclasses.replace(LINE, without="strong", value_without=-0.2))
+    assert "6 players (without strong: -0.20)." in picture("t", {BOTH: made}).note
+    table = slopes_table([JudgeTest("first", Persuasion(None, {}), (), {BOTH: made})])
+    assert table.rows[0][-1] == "-0.20 (strong)"
 
 
 def test_where_there_is_no_slope_there_is_no_line_and_the_reason() -> None:
