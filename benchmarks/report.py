@@ -2,9 +2,9 @@
 
 Debates of three rounds between six players on made-up stories, ten candidates a speech, 110 words each, with verdicts
 of one judge in both orders. Building is ``tournaments.report`` on such a run. Opening is headless Chromium on the
-written page, from the request until the list is there, and until the figures are drawn. Finding is a filter, then words
-in all that was said, each from the key until the list has changed. Medians of five openings. CPU is that of this
-process in building, and of the page's main thread until the figures are drawn: a busy machine does not change it.
+written page, from the request until the list is there, and until the first figures are drawn. Finding is a filter, then
+words in all that was said, each from the key until the list has changed. Medians of five openings. CPU is that of this
+process in building, and of the page's main thread until those figures are drawn: a busy machine does not change it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def open_page(browser: Browser, folder: Path) -> tuple[float, ...]:
     page.goto((folder / "report.html").as_uri(), wait_until="domcontentloaded")
     page.locator("#rows tr").first.wait_for(state="attached")
     listed = time.perf_counter() - start
-    page.locator(".plot svg.main-svg").last.wait_for(state="attached")
+    page.locator(".plot svg.main-svg").first.wait_for(state="attached")
     drawn = time.perf_counter() - start
     cpu = next(one["value"] for one in tools.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
     taken = []

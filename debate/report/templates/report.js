@@ -38,14 +38,30 @@
     };
   }
 
-  function draw(figures) {
-    for (const place of document.querySelectorAll("[data-figure]")) {
-      const figure = figures[Number(place.dataset.figure)];
-      window.Plotly.react(place, coloured(figure.traces), layoutOf(figure.layout), {
-        displayModeBar: false,
-        responsive: true,
-      });
+  function draw(place) {
+    const figure = window.dissoiFigures[Number(place.dataset.figure)];
+    window.Plotly.react(place, coloured(figure.traces), layoutOf(figure.layout), {
+      displayModeBar: false,
+      responsive: true,
+    });
+  }
+
+  /** Draw each figure as a reader comes near it, all of them for a printer, and anew in other colours. */
+  function drawNear() {
+    const drawn = new Set();
+    const near = new IntersectionObserver(
+      (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => once(entry.target)),
+      { rootMargin: "2000px" },
+    );
+    function once(place) {
+      near.unobserve(place);
+      if (!drawn.has(place)) draw(place);
+      drawn.add(place);
     }
+    const places = [...document.querySelectorAll("[data-figure]")];
+    places.forEach((place) => near.observe(place));
+    window.addEventListener("beforeprint", () => places.forEach(once));
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach(draw));
   }
 
   // --- the story -------------------------------------------------------------------------------------------------
@@ -76,10 +92,7 @@
       script.async = false; // in this order
       return script;
     });
-    scripts[1].addEventListener("load", () => {
-      draw(window.dissoiFigures);
-      window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(window.dissoiFigures));
-    });
+    scripts[1].addEventListener("load", drawNear);
     document.head.append(...scripts);
   }
 
