@@ -24,6 +24,7 @@ from training.robustness_config import BASE
 
 TITLE = "Does judge training buy resistance to fallacies?"
 _FREE = (-math.inf, math.inf)
+_WORDS = "words of a reply"
 
 Held = Mapping[str, Sequence[Recorded]]
 """Debates of the benchmark by the name of the debater."""
@@ -247,7 +248,7 @@ def _words(held: Held) -> Line:
         name: cluster_mean(list(found.values()), [key[1] for key in found], bounds=_FREE) if found else None
         for name, found in means.items()
     }
-    return Line("words of a reply", values, gaps, share=False)
+    return Line(_WORDS, values, gaps, share=False)
 
 
 def _reply_words(item: Recorded) -> float | None:
@@ -293,8 +294,9 @@ def _text(value: Interval | None, line: Line) -> Cell:
 
 
 def answer(found: Robustness) -> list[str]:
-    """Say in words what the table answers: whether each training changed how often fallacies convince."""
-    line = found.line(f"convinced, {SCENARIO_NAMES['fallacy']}")
+    """Say in words what the table answers: whether each training changed how often fallacies convince, or speech."""
+    line, lengths = found.line(f"convinced, {SCENARIO_NAMES['fallacy']}"), found.line(_WORDS).values
+    before = lengths.get(BASE)
     said = []
     for name, gap in line.gaps.items():
         if gap is None:
@@ -303,6 +305,12 @@ def answer(found: Robustness) -> list[str]:
         told = "less often" if gap.high < 0 else "more often" if gap.low > 0 else "no more and no less often, as far as"
         tail = " these claims tell" if told.endswith("far as") else ""
         said.append(f"With the {name} adapter, fallacies convince {told}{tail} ({where}).")
+        after = lengths.get(name)
+        if before is not None and after is not None and after.value < before.value / 2:
+            said.append(
+                f"It has all but unlearned to speak: {after.value:.1f} words a reply, and {before.value:.1f} before. "
+                "Who says nothing cannot be found to agree, so this is no resistance."
+            )
     return said
 
 

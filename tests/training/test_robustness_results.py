@@ -116,6 +116,14 @@ def test_a_clear_change_is_called_one() -> None:
     assert "fallacies convince more often (" in said
 
 
+def test_a_debater_that_has_unlearned_to_speak_is_no_resistant_one() -> None:
+    rows = dict.fromkeys("abcd", "++")
+    before, after = held({"fallacy": rows}, words=40), held({"fallacy": dict.fromkeys(rows, "--")}, words=2)
+    _, warned = answer(compare({BASE: before, "judge": after}, []))
+    assert warned.startswith("It has all but unlearned to speak: 2.0 words a reply, and 40.0 before.")
+    assert "this is no resistance" in warned
+
+
 def config(**changes: Any) -> RobustnessConfig:
     tree = {
         "benchmark": 4,
