@@ -111,7 +111,7 @@ async def test_the_refined_speech_is_given_if_it_is_better() -> None:
     speech = await scene.optimizer(Words(["one"]), Known(plus)).argue(view_of(), DRAW)
     assert spoken(speech) == "one+"
     assert [(made.argument.plain(), made.score) for made in speech.candidates] == [("one", 0.0), ("one+", 1.0)]
-    assert [made.critique for made in speech.candidates] == ["", "advice 1"]
+    assert [made.critique for made in speech.candidates] == ["", "advice 0"]
 
 
 @pytest.mark.parametrize("scores", [minus, lambda _text: 1.0, lambda _text: None])
