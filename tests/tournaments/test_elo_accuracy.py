@@ -220,14 +220,13 @@ def test_one_player_that_makes_the_line_is_named_with_the_slope_of_the_others() 
     y = np.array([0.4, 0.5, 0.1, 0.2, 0.0, 3.0])
     names = ["a", "b", "c", "d", "e", "apart"]
     exact = dict.fromkeys(names, wilson(1, 2))
-    flat, noisy = (
-        Coordinate(exact, {}, 10, lambda times, value=value: np.repeat(value[None], len(times), axis=0))
-        for value in (x, y)
-    )
+    flat = Coordinate(exact, {}, 10, lambda times: np.repeat(x[None], len(times), axis=0))
+    noisy = Coordinate(exact, {}, 10, lambda times: np.repeat(y[None], len(times), axis=0))
     found = fit_slope(names, flat, noisy, 1.0, draws=100)
     assert found.value == pytest.approx(np.polyfit(x, y, 1)[0])
     assert found.without == "apart"
     assert found.value_without == pytest.approx(np.polyfit(x[:-1], y[:-1], 1)[0])
+    assert found.value is not None
     assert found.value > 0 > found.value_without
 
 
