@@ -19,6 +19,8 @@ from training.rows import read_rows
 
 pytestmark = pytest.mark.model
 
+ENOUGH = ("--budget.max_calls", "100000")
+
 
 class Held(NamedTuple):
     folder: Path
@@ -62,7 +64,7 @@ def held(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Held:
     stopped = call(COMMAND, "--config", path, "--output", folder / "run", "--budget.max_calls", 300)
     assert stopped.code == 2
     assert "is spent" in stopped.err
-    return Held(folder / "run", path, call(COMMAND, "--resume", folder / "run", "--budget.max_calls", 100_000))
+    return Held(folder / "run", path, call(COMMAND, "--resume", folder / "run", *ENOUGH))
 
 
 def metrics(folder: Path) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def test_what_is_done_is_not_done_again_and_a_change_does_what_depends_on_it(hel
     assert again.code == 0, again.err
     assert "benchmark-base: " not in again.out
     assert metrics(held.folder) == before
-    changed = call(COMMAND, "--resume", held.folder, "--mitigation.fit.learning_rate", "1e-4")
+    changed = call(COMMAND, "--resume", held.folder, "--mitigation.fit.learning_rate", "1e-4", *ENOUGH)
     assert changed.code == 0, changed.err
     done = [line.partition(":")[0] for line in changed.out.splitlines() if line.endswith(" s")]
     assert [name for name in done if name in {"mitigation", "benchmark-mitigation", "sound"}] == done
