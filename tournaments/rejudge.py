@@ -362,7 +362,7 @@ def run_rejudge(config: RejudgeConfig, invocation: Invocation) -> int:
                 *_cost(session, asked),
             ],
         )
-        return session.finish(run, report, judged_metrics(judges, soft=soft), recorded, by_judge=asked)
+        return session.finish(run, report, judged_metrics(judges, soft=soft), recorded, by_judge=asked, analyse=True)
 
 
 def _cost(session: Session, asked: Mapping[str, Sequence[Recorded]]) -> list[Section]:
