@@ -127,8 +127,7 @@ class Running:
             journal.close()
 
     def _room(self, journal: Journal) -> Room:
-        judges = frozenset(item.debate.tags.get("judge", "") for item in self._recorded)
-        return Room(self._config, self._recorded, store=self._run.store, journal=journal, live_judges=judges)
+        return Room(self._config, self._recorded, store=self._run.store, journal=journal)
 
     def _live(self, room: Room) -> LiveDebates | None:
         field = self._config.speaking
@@ -158,7 +157,8 @@ class Running:
 
         config = self._config
         guard = Guard(
-            keep_secret(self._run.path / KEY),
+            # Where errors are tagged right answers are shown: the link by which people judge does not lead there.
+            f"{config.mode} {keep_secret(self._run.path / KEY)}",
             hosts=host_names(config.host, config.names),
             open_=is_loopback(config.host),
         )

@@ -24,6 +24,7 @@ from tournaments.room_journal import Given, Journal, Tagged
 LIVE = "questions by"
 """The tag that says who asked the debaters of a live debate."""
 _NAME = re.compile(r"[^\W_](?:[\w .'’-]{0,38}[\w.])?")
+_MARKS = {"Mn", "Mc"}  # signs that letters of many scripts are written with, and no letters to ``re``
 
 Order = tuple[int, int]
 
@@ -45,7 +46,8 @@ def judge_of(name: str) -> str:
         ConfigError: It is no name.
     """
     plain = " ".join(unicodedata.normalize("NFKC", name).split()).casefold()
-    if not _NAME.fullmatch(plain):
+    letters = "".join("x" if unicodedata.category(character) in _MARKS else character for character in plain)
+    if unicodedata.category(plain[:1] or " ") in _MARKS or not _NAME.fullmatch(letters):
         raise ConfigError(
             "a name has up to 40 letters, digits, blanks, dots, hyphens and apostrophes, and begins with a letter or a "
             "digit; choose such a one"
@@ -85,7 +87,6 @@ class Room:
         debates: The debates that are given, and in a live room those whose questions and players are.
         store: The open store of the room's run, which holds them.
         journal: The open journal.
-        live_judges: The judges who judged some of the debates live, see ``check_not_live``.
     """
 
     def __init__(
@@ -95,12 +96,10 @@ class Room:
         *,
         store: Store,
         journal: Journal,
-        live_judges: frozenset[str] = frozenset(),
     ) -> None:
         self.config = config
         self.journal = journal
         self._store = store
-        self._live_judges = live_judges
         self._lock = asyncio.Lock()
         self._given: dict[str, list[Given]] = {}
         self._debates = {item.debate.id: item.debate for item in debates if self._fit(item)}
@@ -128,14 +127,9 @@ class Room:
         """How many debates there are to be given."""
         return len(self._debates)
 
-    def check_may_judge(self, judge: str) -> None:
-        """Hold that nobody judges under the name of somebody who judged published debates as they went.
-
-        Raises:
-            ConfigError: Somebody would.
-        """
-        if judge in self._live_judges:
-            raise ConfigError("this name is kept for somebody who judged these debates before; choose another one")
+    def knows(self, judge: str) -> bool:
+        """Whether somebody was given debates under a name, or came with them as their judge."""
+        return bool(self._given.get(judge)) or any(who == judge for who, _ in self._verdicts)
 
     def order(self, judge: str, debate: str) -> Order:
         """The answer index shown first and the one shown second: drawn for each person and debate."""

@@ -132,7 +132,9 @@ class Guard:
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse what may not be; see the module."""
         try:
-            host = urlsplit(f"//{request.host}").hostname or ""
+            place = urlsplit(f"//{request.host}")
+            host = place.hostname or ""
+            _ = place.port  # one that is no number is refused here
         except ValueError:
             host = ""
         if host.casefold() not in self._hosts:
@@ -153,7 +155,7 @@ class Guard:
         """Refuse posts of other sites. Where no referrer is sent the origin may be null: the form's key decides."""
         origin = request.headers.get("Origin", "null")
         site = request.headers.get("Sec-Fetch-Site", "same-origin")
-        foreign = origin != "null" and urlsplit(origin).netloc.casefold() != request.host.casefold()
+        foreign = origin != "null" and origin.partition("://")[2].casefold() != request.host.casefold()
         if foreign or site not in {"same-origin", "none"}:
             raise web.HTTPForbidden(text="Another site sent this form, so it was refused.\n")
 

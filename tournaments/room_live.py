@@ -164,10 +164,11 @@ class LiveDebates:
             tags = {**recorded.tags, LIVE: given.judge}
             debate = Debate(given.debate, protocol.name, transcript, recorded.players, recorded.repetition, tags=tags)
             await self._store.put("debates", debate.id, to_json(debate))
-        except DissoiError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, the person would wait for ever
             # The person is told that it failed, and not why: the reason may name players and models.
             self.failed.add(given.debate)
-            sys.stderr.write(f"tournaments.judge_room: a live debate failed: {error}\n")
+            why = str(error) if isinstance(error, DissoiError) else repr(error)
+            sys.stderr.write(f"tournaments.judge_room: a live debate failed: {why}\n")
 
     async def close(self) -> None:
         """Stop what is under way; a room that is gone on with takes it up where it was."""

@@ -37,11 +37,11 @@ class Pages:
         found = environment().get_template(f"{template}.html.j2")
         return found.render(**self.base, who=judge.removeprefix(PEOPLE), csrf=csrf, **values)
 
-    def name(self, csrf: str, room: Room | None, *, typed: str = "", message: str = "") -> str:
+    def name(self, csrf: str, room: Room | None, *, typed: str = "", message: str = "", known: str = "") -> str:
         """Who are you? And what is asked of you. Without a room it is for tagging errors."""
         beliefs, live = (False, False) if room is None else (room.config.beliefs, room.config.live)
-        values = {"typed": typed, "message": message, "beliefs": beliefs, "live": live, "tagging": room is None}
-        return self._render("room_name", "", csrf, **values)
+        values = {"typed": typed, "message": message, "known": known}
+        return self._render("room_name", "", csrf, **values, beliefs=beliefs, live=live, tagging=room is None)
 
     def message(self, judge: str, csrf: str, *, title: str, message: str, back: str = "/", alert: bool = True) -> str:
         """A sentence, and a way back."""
@@ -136,6 +136,7 @@ class Pages:
             "beliefs": [(belief.round, said(belief)) for belief in one.beliefs],
             "story": None if story is None else story_html(story, passages),
             "number": number,
+            "of": one.key,
             "last": last,
             "errors": ERRORS,
             "ticked": () if tag is None else tag.errors,

@@ -57,9 +57,9 @@ class Desk:
         """Answer with a page."""
         return web.Response(text=text, status=status, content_type="text/html", charset="utf-8")
 
-    def ask_name(self, *, typed: str = "", message: str = "") -> web.Response:
-        """Ask who somebody is."""
-        text = self.pages.name(self.guard.csrf(""), self._room, typed=typed, message=message)
+    def ask_name(self, *, typed: str = "", message: str = "", known: str = "") -> web.Response:
+        """Ask who somebody is; ``known`` is a name that somebody has judged under."""
+        text = self.pages.name(self.guard.csrf(""), self._room, typed=typed, message=message, known=known)
         return self.page(text, 422 if message else 200)
 
     async def form(self, request: web.Request, person: str) -> Form:
@@ -93,10 +93,11 @@ class Desk:
         form = await self.form(request, "")
         try:
             judge = judge_of(form["name"])
-            if self._room is not None:
-                self._room.check_may_judge(judge)
         except ConfigError as error:
-            return self.ask_name(typed=form["name"], message=f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            return self.ask_name(typed=form["name"], message=_sentence(error))
+        if self._room is not None and self._room.knows(judge) and form["known"] != judge:
+            message = "Somebody has been here under this name. If that was you, go on; else choose another name."
+            return self.ask_name(typed=form["name"], message=message, known=judge)
         response = web.HTTPSeeOther("/")
         kept = base64.urlsafe_b64encode(judge.partition("/")[2].encode()).decode("ascii")
         self.guard.set_cookie(request, response, PERSON, kept)
@@ -179,10 +180,10 @@ class JudgeDesk(Desk):
         except ConfigError as error:
             title = "Not taken" if isinstance(error, JudgedAlreadyError) else "Not now"
             text = self.pages.message(
-                judge, self.guard.csrf(judge), title=title, message=str(error), back=f"/debate/{given.number}"
+                judge, self.guard.csrf(judge), title=title, message=_sentence(error), back=f"/debate/{given.number}"
             )
             return self.page(text, 409)
-        raise web.HTTPSeeOther(f"/debate/{given.number}")
+        raise web.HTTPSeeOther(f"/debate/{given.number}#now")
 
     async def _take(self, judge: str, given: Given, form: Form) -> None:
         """Keep what was sent.
@@ -207,6 +208,11 @@ class JudgeDesk(Desk):
             await self._judging.judge(judge, given.debate, read_ballot(form, min_words=config.min_words))
         else:
             raise ConfigError("this is not what the debate waits for; go on with it as it is now")
+
+
+def _sentence(error: ConfigError) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def make_app(desk: Desk, *, failed: Callable[[StoreError], None] | None = None) -> web.Application:

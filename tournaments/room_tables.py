@@ -12,7 +12,7 @@ from debate.record import Recorded
 from debate.report import Column, Section, Table
 from debate.report.table import Cell
 from tournaments.judged import Judged as ByJudge
-from tournaments.judged import by_judge, judged_metrics, sections
+from tournaments.judged import by_judge, judged_metrics, sections, speaks
 from tournaments.metrics import interval
 from tournaments.room_config import RoomConfig
 from tournaments.room_journal import Event, last_tags
@@ -26,6 +26,8 @@ def judgements_of(recorded: Iterable[Recorded]) -> list[Judgement]:
     """People's final judgements, without anything that says what is right."""
     found = []
     for item in recorded:
+        if not speaks(item):
+            continue  # nothing was said that an explanation could take up, nor that people could agree about
         question = item.debate.transcript.question
         said = "\n".join(turn.argument.plain() for turn in item.debate.transcript.turns)
         known = "\n".join((question.text, *question.answers))
@@ -193,6 +195,6 @@ def _together(recorded: Iterable[Recorded], names: set[str]) -> list[Recorded]:
     found = []
     for item in recorded:
         own = tuple(one for one in item.verdicts if one.judge in names and one.round is None)
-        if own:
+        if own and speaks(item):
             found.append(Recorded(item.debate, own))
     return found

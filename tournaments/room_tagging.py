@@ -48,17 +48,13 @@ class TagDesk(Desk):
         counts = errors_table(self._judged, list(last_tags(self._journal.events).values()))
         return self.page(self.pages.tag_list(tagger, self.guard.csrf(tagger), self._judged, own, counts))
 
-    def _one(self, request: web.Request, tagger: str) -> tuple[int, Judged]:
-        number = int(request.match_info["number"])
-        if not tagger or number > len(self._judged):
-            raise web.HTTPSeeOther("/")
-        return number, self._judged[number - 1]
-
     async def show(self, request: web.Request) -> web.Response:
         """Show a judgement."""
         tagger = self.person(request)
-        number, one = self._one(request, tagger)
-        return self._page(tagger, number, one)
+        number = int(request.match_info["number"])
+        if not tagger or number > len(self._judged):
+            raise web.HTTPSeeOther("/")
+        return self._page(tagger, number, self._judged[number - 1])
 
     def _page(self, tagger: str, number: int, one: Judged, status: int = 200, **more: object) -> web.Response:
         last = number == len(self._judged)
@@ -71,7 +67,13 @@ class TagDesk(Desk):
         """Keep tags; the last ones of a person on a judgement count."""
         tagger = self.person(request)
         form = await self.form(request, tagger)
-        number, one = self._one(request, tagger)
+        if not tagger:
+            raise web.HTTPSeeOther("/")
+        places = {one.key: place for place, one in enumerate(self._judged)}
+        place = places.get(form["of"])
+        if place is None:
+            raise web.HTTPConflict(text="Nothing was kept: this room has no such judgement. Load the page anew.\n")
+        number, one = place + 1, self._judged[place]
         try:
             errors, note = read_errors(form)
         except FormError as error:

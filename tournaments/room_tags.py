@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -41,6 +42,11 @@ class Judged(NamedTuple):
     debate: Debate
     verdict: Verdict
     beliefs: tuple[Verdict, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What a form knows the judgement by: its place in the list moves as people judge."""
+        return hashlib.sha256(f"{self.verdict.judge}\0{self.debate.id}".encode()).hexdigest()[:16]
 
     @property
     def right(self) -> bool | None:

@@ -141,6 +141,7 @@ def judge_two(folder: Path, pictures: Path | None = None) -> None:
         picture(page, pictures, "debate")
         page.get_by_role("button", name="Send the judgement").press("Enter")
         page.get_by_text("Your judgement is kept").wait_for()
+        page.wait_for_function("document.getElementById('next').getBoundingClientRect().bottom < innerHeight")
         server.kill()
         server = Server("--resume", room, "--port", port)
         page.reload()
@@ -199,6 +200,18 @@ def test_elsewhere_the_link_lets_a_browser_in(tmp_path: Path) -> None:
         assert trouble == []
         _, out = server.stop()
         assert "token" not in out
+        # Where errors are tagged right answers are shown: neither a judge's cookies nor its link lead there.
+        port = server.link.partition("/enter")[0].rpartition(":")[2]
+        link = server.link
+        where = (*where[:-1], int(port))
+        server = Server("--resume", tmp_path / "room", "--mode", "tag", *where)
+        for place in (link.partition("enter")[0], link):
+            refused = page.goto(place)
+            assert refused is not None
+            assert refused.status == 403
+        page.goto(server.link)
+        page.get_by_role("heading", name="Tag errors").wait_for()
+        server.stop()
 
 
 if __name__ == "__main__":

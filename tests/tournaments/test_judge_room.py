@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.commands import assert_refuses, call
-from tests.rooms import WHY, Opened, debate, debates
+from tests.rooms import WHY, Opened, debate, debates, room_config
 from tests.runs import EXTRACTIVE, SCRIPTS, Ended, Run, hold
 from tournaments.judge_room import COMMAND
 from tournaments.rejudge import COMMAND as REJUDGE
 from tournaments.room import Ballot
 from tournaments.room_journal import Tagged
-from tournaments.room_tables import judgements_of
+from tournaments.room_tables import find, judgements_of
 from tournaments.room_tags import errors_metrics, judged_by_people
 
 
@@ -84,6 +84,18 @@ async def test_what_is_known_of_people_holds_no_right_answer(tmp_path: Path) -> 
     assert one.explanation == WHY
     assert "speaker0" in one.speeches
     assert "Ana0." in one.known
+
+
+def test_what_nobody_spoke_for_says_nothing_of_a_person() -> None:
+    import dataclasses
+
+    spoken, silent = debate(0), debate(1, rounds=0)
+    silent = dataclasses.replace(silent, debate=dataclasses.replace(silent.debate, protocol="blind"))
+    verdict = Ballot(80, WHY).verdict("human/ann", (0, 1))
+    recorded = [dataclasses.replace(item, verdicts=(verdict,)) for item in (spoken, silent)]
+    assert [one.debate for one in judgements_of(recorded)] == [spoken.debate.id]
+    found = find(room_config(), recorded, [])
+    assert found.metrics["together"]["all people"]["judgements"] == 1  # type: ignore[index]
 
 
 def test_errors_are_counted_by_whether_the_judgement_was_right() -> None:

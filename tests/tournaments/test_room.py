@@ -22,6 +22,8 @@ from tournaments.room import STEPS, Ballot, JudgedAlreadyError, judge_of
         ("  Ann \t Lee ", "human/ann lee"),
         ("ＡＮＮ", "human/ann"),
         ("Zoë O'Neil-7", "human/zoë o'neil-7"),
+        ("नेहा", "human/नेहा"),  # signs for vowels are no letters to regular expressions
+        ("İpek", "human/i\u0307pek"),
     ],
 )
 def test_a_person_is_a_judge_of_its_name(name: str, judge: str) -> None:
@@ -29,7 +31,7 @@ def test_a_person_is_a_judge_of_its_name(name: str, judge: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", " ", "a" * 41, "<b>", "a|b", "a/b", "-a", "a\nb\x00", "as published\x1b", "{{a}}", "_a"]
+    "name", ["", " ", "a" * 41, "<b>", "a|b", "a/b", "-a", "a\nb\x00", "as published\x1b", "{{a}}", "_a", "\u0301a"]
 )
 def test_what_is_no_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="choose"):

@@ -8,7 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from debate.agents.debater import FreeDebater, Limits
+from debate.errors import ModelError
 from debate.models.base import Completion, Draw, Messages, Sampling
 from debate.models.calls import LoggedModel
 from debate.models.limits import Budget, Meter
@@ -31,17 +34,15 @@ LIVE: dict[str, Any] = {"live": True, "field": FIELD}
 class Heard(ScriptedModel):
     """A debater that keeps every prompt, and fails where it is told to."""
 
-    def __init__(self, *, fails: bool = False) -> None:
+    def __init__(self, *, fails: Exception | None = None) -> None:
         super().__init__(argue, name="scripted/heard")
         self.prompts: list[str] = []
         self._fails = fails
 
     async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
         """Reply."""
-        from debate.errors import ModelError
-
-        if self._fails:
-            raise ModelError("the model at secret-host failed")
+        if self._fails is not None:
+            raise self._fails
         self.prompts.append(messages[-1].content)
         return await super().sample(messages, draws=draws, sampling=sampling)
 
@@ -145,9 +146,12 @@ async def test_a_consultant_is_asked_alone(tmp_path: Path) -> None:
     opened.close()
 
 
-async def test_a_debate_that_fails_is_passed_over_and_says_nothing_of_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [ModelError, RuntimeError])
+async def test_a_debate_that_fails_is_passed_over_and_says_nothing_of_why(
+    tmp_path: Path, kind: type[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
     opened = await Opened.begin(tmp_path, debates(2), **LIVE)
-    live = live_of(opened, Heard(fails=True))
+    live = live_of(opened, Heard(fails=kind("the model at secret-host failed")))
     client = await connect(judge_desk(opened, live))
     person = Visitor(client)
     await person.enter("Ann")
@@ -158,6 +162,7 @@ async def test_a_debate_that_fails_is_passed_over_and_says_nothing_of_why(tmp_pa
     _, page = await person.get("/debate/1")
     assert "cannot be shown" in page
     assert "secret-host" not in page
+    assert "secret-host" in capsys.readouterr().err
     await person.next()
     assert person.url == "/debate/2"
     await client.close()

@@ -259,8 +259,40 @@ async def test_people_of_different_names_do_not_meet_and_a_name_can_be_left(hous
     _, page = await ann.get("/")
     _, page = await ann.post("/leave", {"csrf": csrf(page)})
     assert 'id="name"' in page
-    await ann.enter(" ANN ")
-    assert "You have judged 1 debate." in (await ann.get("/"))[1]
+    page = await ann.enter(" ANN ")
+    assert "Somebody has been here" in page
+    _, page = await ann.post("/name", {"csrf": csrf(page), "name": " ANN ", "known": "human/ann"})
+    assert "You have judged 1 debate." in page
+
+
+async def test_who_takes_a_name_that_is_taken_is_told_so(house: House) -> None:
+    ann = await house.visitor("Ann")
+    await ann.judge(await ann.next())
+    other = await house.visitor()
+    page = await other.enter("ann")
+    assert "Somebody has been here" in page
+    assert "You have judged" not in page
+    known = {"csrf": csrf(page), "known": "human/ann"}
+    assert "First debate" in (await other.post("/name", {**known, "name": "Bea"}))[1]
+    assert "Somebody has been here" in (await other.post("/name", {**known, "name": "ann", "known": "human/bea"}))[1]
+
+
+async def test_what_was_sent_leads_to_what_is_new(house: House) -> None:
+    person = await house.visitor("Ann")
+    page = await person.next()
+    fields = {"csrf": csrf(page), "action": "judge", "share": "80", "explanation": WHY}
+    async with person.client.post("/debate/1", data=fields, allow_redirects=False) as response:
+        assert response.headers["Location"] == "/debate/1#now"
+    _, page = await person.get("/debate/1")
+    assert re.findall(r'<(\w+)[^>]* id="now"', page) == ["section"]
+
+
+@with_(beliefs=True)
+async def test_a_belief_leads_to_the_round_that_is_new(house: House) -> None:
+    person = await house.visitor("Ann")
+    page = await person.next()
+    _, page = await person.send(page, share="80", explanation="")
+    assert re.findall(r'id="now">(.*?)<', page) == ["Round 2"]
 
 
 async def test_without_a_name_nothing_is_shown(house: House) -> None:
@@ -354,7 +386,13 @@ async def test_every_answer_says_what_browsers_may_do(house: House) -> None:
             assert response.headers["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "", "127.0.0.1:x",
+        "127.0.0.1:99999",
+    ],
+)  # fmt: skip
 async def test_other_host_names_are_refused(house: House, host: str) -> None:
     person = await house.visitor()
     assert (await person.get("/", headers={"Host": host}))[0] in {400, 421}
@@ -374,6 +412,7 @@ async def test_posts_of_other_sites_are_refused(house: House) -> None:
     for headers in (
         {"Origin": "http://evil.example"},
         {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://["},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ):
@@ -460,12 +499,13 @@ async def test_errors_are_tagged_and_counted(house: House) -> None:
     assert "✓ the right answer" in page
     assert "<script>alert" not in page
     key = csrf(page)
-    _, page = await tagger.post("/judgement/1", [("csrf", key), ("error", "missed_quote"), ("error", "attribution")])
+    one, two = ([("csrf", key), ("of", item.key)] for item in judged[:2])
+    _, page = await tagger.post("/judgement/1", [*one, ("error", "missed_quote"), ("error", "attribution")])
     assert "Kept." in page
-    status, page = await tagger.post("/judgement/1", [("csrf", key), ("error", "nonsense")])
+    status, page = await tagger.post("/judgement/1", [*one, ("error", "nonsense")])
     assert status == 422
-    await tagger.post("/judgement/1", [("csrf", key), ("error", "missed_quote"), ("note", "It was there.")])
-    await tagger.post("/judgement/2", [("csrf", key)])
+    await tagger.post("/judgement/1", [*one, ("error", "missed_quote"), ("note", "It was there.")])
+    await tagger.post("/judgement/2", two)
     _, page = await tagger.get("/")
     row = re.search(r"missed decisive quote</bdi>.*?</tr>", page, re.DOTALL)
     assert row is not None
@@ -476,6 +516,17 @@ async def test_errors_are_tagged_and_counted(house: House) -> None:
         (("missed_quote",), "It was there."),
         ((), ""),
     ]
+    # A form that was open while people judged is of the same judgement, wherever that stands in the list by now.
+    client = await connect(TagDesk(judged[::-1], house.opened.journal, guard(), Pages("test")))
+    house.closers.append(client)
+    again = Visitor(client)
+    await again.enter("Tess")
+    page = (await again.post("/judgement/1", [*one, ("error", "other")]))[1]
+    assert page.count("checked") == 1
+    assert (await again.post("/judgement/1", [("csrf", key), ("of", "x"), ("error", "other")]))[0] == 409
+    tagged = house.opened.journal.events[-1]
+    assert isinstance(tagged, Tagged)
+    assert (tagged.judge, tagged.debate, tagged.errors) == (judged[0].verdict.judge, judged[0].debate.id, ("other",))
     # Who has seen the right answer is given that question no more.
     first = judged[0].debate.id
     got = []
