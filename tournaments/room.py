@@ -223,7 +223,11 @@ class Room:
 
     def _question(self, debate: str) -> str:
         found = self.debate(debate)
-        return "" if found is None else found.transcript.question.id
+        if found is None:
+            return ""
+        # Not by its id: with another wrong answer, or from another source, it has another one and is the same question.
+        question = found.transcript.question
+        return f"{question.story_id}\0{' '.join(question.text.split()).casefold()}"
 
     async def judge(self, judge: str, debate: str, ballot: Ballot, *, round_: int | None = None) -> Verdict:
         """Keep a person's judgement of a debate, or its belief after a round; it is in the store when this returns.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from pathlib import Path
@@ -125,6 +126,19 @@ async def test_a_person_gets_one_debate_on_a_question_unless_the_room_repeats_th
         opened.close()
 
 
+async def test_the_same_question_with_another_id_and_wrong_answer_is_not_given_again(tmp_path: Path) -> None:
+    first, second = debates(1)[0], debates(1)[0].debate
+    question = dataclasses.replace(second.transcript.question, id="other", answers=("Ana0.", "Somebody else."))
+    second = dataclasses.replace(second, id="d9", transcript=dataclasses.replace(second.transcript, question=question))
+    # What is told of one would give away the other.
+    opened = await Opened.begin(tmp_path, [first, dataclasses.replace(first, debate=second)], feedback=True)
+    given = await opened.room.next_for("human/ann")
+    assert given is not None
+    await opened.room.judge("human/ann", given.debate, Ballot(80, WHY))
+    assert await opened.room.next_for("human/ann") is None
+    opened.close()
+
+
 async def test_debates_are_filled_before_others_are_begun(tmp_path: Path) -> None:
     opened = await Opened.begin(tmp_path, debates(6), people=2)
     counts: Counter[str] = Counter()
@@ -154,8 +168,6 @@ async def test_questions_without_a_debate_are_given_only_where_asked_for_and_nev
 ) -> None:
     def silent(name: str) -> object:
         item = debate(7, rounds=0)
-        import dataclasses
-
         held = dataclasses.replace(item.debate, id=name, protocol=name, players=(None, None))
         return dataclasses.replace(item, debate=held)
 
