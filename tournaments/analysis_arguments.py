@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -50,6 +51,28 @@ def best_of(cast: Cast, player: str) -> int | None:
     return found
 
 
+def alike_but_for_n(cast: Cast, players: Iterable[str]) -> list[dict[str, int]]:
+    """Find players that differ in nothing but the N of best-of-N, so that a difference between them is one of N.
+
+    Args:
+        cast: Who took part, by their configurations.
+        players: Names.
+
+    Returns:
+        Of each set of such players, if they are of several N: N by name.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for player in players:
+        n = best_of(cast, player)
+        if n is not None:
+            config = cast.players[player].config
+            others = [one for one in config.get("optimizer") or [] if one.get("kind") != "best_of_n"]
+            alike = {key: value for key, value in config.items() if key not in {"name", "optimizer"}}
+            key = json.dumps([alike, others], sort_keys=True, default=str)
+            found.setdefault(key, {})[player] = n
+    return [sizes for sizes in found.values() if len(set(sizes.values())) > 1]
+
+
 Groups = Mapping[tuple[str, str], Sequence[Speech]]
 
 
@@ -80,11 +103,9 @@ def by_side(said: Iterable[Said]) -> Groups:
 
 
 def by_n(said: Sequence[Said], cast: Cast) -> Groups:
-    """Sort speeches by protocol and N of their player's best-of-N, where somebody who spoke has one."""
+    """Sort speeches by protocol and N of their player's best-of-N; of players that differ in nothing else."""
     spoke = {one.speech.player for one in said if one.speech.player is not None}
-    sizes = {player: best_of(cast, player) for player in spoke}
-    if not any(n is not None and n > 1 for n in sizes.values()):
-        return {}
+    sizes = {player: n for alike in alike_but_for_n(cast, sorted(spoke)) for player, n in alike.items()}
     rows = [(one.group, sizes.get(one.speech.player or ""), one.speech) for one in said]
     known = sorted(((group, n, speech) for group, n, speech in rows if n is not None), key=lambda row: (row[0], row[1]))
     return _grouped((group, f"{n}", speech) for group, n, speech in known)
@@ -164,6 +185,7 @@ def table(title: str, what: str, groups: Groups) -> Table:
         f"round; of second rounds and later ones alone. {ROBUST}"
     )
     more = f" {left} more with fewer speeches are in the JSON." if left else ""
+    more += " Players that differ in nothing but N." if what == "N" else ""
     return Table(title, columns, rows, note=note + more)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import numpy as np
 
 from debate.metrics.beliefs import Belief
-from debate.metrics.calibration import BINS, reliability
+from debate.metrics.calibration import bin_places
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.metrics.rejection import Kept
 from debate.report import Column, Figure, Table
@@ -84,16 +87,16 @@ def reliability_figure(judge: str, named: Beliefs) -> Figure:
 
 def reliability_points(beliefs: Sequence[Belief]) -> list[tuple[float, Interval]]:
     """Mean confidence, and how often a judge is right, in each of the bins of ``calibration.reliability``."""
-    sure, right = [one.confidence for one in beliefs], [one.right for one in beliefs]
-    found = []
-    for one in reliability(sure, right, bins=BINS):
-        last = one.high >= 1
-        inside = [
-            at for at, value in enumerate(sure) if one.low <= value and (value < one.high or (last and value <= 1))
-        ]
-        share = cluster_mean([right[at] for at in inside], [beliefs[at].story for at in inside], bounds=(0, 1))
-        found.append((one.predicted, share))
-    return found
+    inside: dict[int, list[Belief]] = {}
+    for place, one in zip(bin_places(np.array([one.confidence for one in beliefs])), beliefs, strict=True):
+        inside.setdefault(int(place), []).append(one)
+    return [
+        (
+            fmean(one.confidence for one in own),
+            cluster_mean([one.right for one in own], [one.story for one in own], bounds=(0, 1)),
+        )
+        for _, own in sorted(inside.items())
+    ]
 
 
 def _axis(title: str) -> dict[str, object]:

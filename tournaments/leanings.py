@@ -32,7 +32,7 @@ FACTORS: tuple[Factor, ...] = get_args(Factor)
 WORDS = 100
 """Words are counted in hundreds."""
 FEWEST = 20
-"""Verdicts for each factor below which nothing is fitted."""
+"""Verdicts for each factor below which nothing is fitted; and verdicts in which the sides must differ in a factor."""
 
 _WEAK = 1e-6  # precision of the prior, in 1 / logit²: it only keeps what nothing determines finite
 _LOOSE = 1e-6
@@ -86,7 +86,8 @@ def leanings(
 
     Args:
         rows: Verdicts of one judge.
-        factors: Which are fitted together; those in which no two sides differ are left out.
+        factors: Which are fitted together; those in which sides seldom differ, under ``FEWEST`` times, are left out: a
+            few verdicts would decide them.
         soft: Whether the outcome is the probability, instead of the choice.
         level: Coverage of the intervals.
 
@@ -95,7 +96,7 @@ def leanings(
         under ``FEWEST`` verdicts a factor; a factor is missing where the verdicts do not determine it, as when a judge
         is always right. An interval is infinite where the stories cannot tell.
     """
-    used = [name for name in factors if any(row.lead[name] for row in rows)]
+    used = [name for name in factors if sum(bool(row.lead[name]) for row in rows) >= FEWEST]
     if not used or len(rows) < FEWEST * len(used):
         return {}
     stories = {name: index for index, name in enumerate(dict.fromkeys(row.story for row in rows))}

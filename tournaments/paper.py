@@ -293,7 +293,7 @@ def _left_table(findings: Iterable[Finding]) -> Table:
         for finding in findings
     ]
     columns = (Column("paper"), Column("finding"), Column("says"), Column("in the paper"), Column("measured by"))
-    return Table("Not told from these", columns, rows)
+    return Table("Measured elsewhere, or not told from these", columns, rows)
 
 
 def _listed(finding: Finding) -> str:

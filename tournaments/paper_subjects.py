@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from debate.judge_names import is_person
 from debate.metrics.accuracy import final_verdicts
 from debate.metrics.calibration import confidence
+from debate.metrics.contrast import contrast
 from debate.metrics.intervals import Interval, cluster_mean
 from debate.metrics.judge_reward import rounds_heard
 from debate.metrics.persuasion import Outcome, Pair, PairFigures
@@ -16,7 +18,7 @@ from debate.protocols.persuasion import Stop
 from debate.record import Debate, Recorded
 from debate.verdict import combine, points
 from tournaments.analysis_accuracy import Judging, judgings
-from tournaments.analysis_arguments import best_of
+from tournaments.analysis_arguments import alike_but_for_n
 from tournaments.analysis_rounds import Course, courses
 from tournaments.cast import Cast
 from tournaments.comparison import mean_gap
@@ -69,7 +71,7 @@ def _judge(one: Judging, cast: Cast, followed: Mapping[str, Sequence[Course]]) -
     rows = {name: found for name, items in parts.items() if (found := _rights(items))}
     rows |= _kept(parts.get("debate", ()))
     figures = {name: _mean(found) for name, found in rows.items()}
-    gaps = {(a, b): gap_of_means(rows[a], rows[b]) for a in rows for b in rows if a != b}
+    gaps = gaps_of(rows)
     _add_sides(figures, gaps, parts.get("debate", ()))
     figures |= _length(parts)
     for kind, own in followed.items():
@@ -95,14 +97,16 @@ def _parts(one: Judging, cast: Cast) -> dict[str, list[Recorded]]:
             found.setdefault("interactive" if debate.protocol == "interactive" else "static", []).append(item)
         if "setting" in debate.tags:
             found.setdefault(debate.tags["setting"], []).append(item)
-    sizes: dict[int, list[Recorded]] = {}
+    alone: dict[str, list[Recorded]] = {}
     for item in found.get("debate", ()):
         first, second = item.debate.players
-        n = best_of(cast, first) if first is not None and first == second else None
-        if n is not None:
-            sizes.setdefault(n, []).append(item)
-    if len(sizes) > 1:
-        found["self-play at least N"], found["self-play at most N"] = sizes[min(sizes)], sizes[max(sizes)]
+        if first is not None and first == second:
+            alone.setdefault(first, []).append(item)
+    for sizes in alike_but_for_n(cast, alone):
+        for name, n in sizes.items():
+            if n in {min(sizes.values()), max(sizes.values())}:
+                end = "least" if n == min(sizes.values()) else "most"
+                found.setdefault(f"self-play at {end} N", []).extend(alone[name])
     return found
 
 
@@ -118,22 +122,15 @@ def _rights(recorded: Iterable[Recorded]) -> Rows:
     ]
 
 
-def gap_of_means(first: Rows, second: Rows) -> Interval:
-    """Difference of two means with an interval robust by story, where stories may be in both.
-
-    Args:
-        first: At least one value with its story.
-        second: The same.
-
-    Returns:
-        Mean of the first less that of the second. The values are linearised, so that stories that both share count as
-        what they are: what is hard in both cancels.
-    """
-    a, b = (math.fsum(value for value, _ in rows) / len(rows) for rows in (first, second))
-    total = len(first) + len(second)
-    values = [(a - b + (value - a) * total / len(first), story) for value, story in first]
-    values += [(a - b - (value - b) * total / len(second), story) for value, story in second]
-    return cluster_mean([value for value, _ in values], [story for _, story in values], bounds=_FREE)
+def gaps_of(rows: Mapping[str, Rows]) -> dict[tuple[str, str], Interval]:
+    """Difference of every two means, the first less the second; see ``debate.metrics.contrast``."""
+    found = {}
+    for one, other in itertools.permutations(rows, 2):
+        values, stories = zip(*rows[one], *rows[other], strict=True)
+        split = contrast(values, [True] * len(rows[one]) + [False] * len(rows[other]), stories)
+        if split is not None:
+            found[one, other] = split.difference
+    return found
 
 
 def _kept(recorded: Iterable[Recorded]) -> dict[str, Rows]:
@@ -207,8 +204,7 @@ def logicom_subjects(measured: Mapping[Pair, PairFigures], outcomes: Iterable[Ou
             figures["fallacy alone convinces"] = one.ablation.fallacy_only
             figures["logic alone convinces"] = one.ablation.logical_only
         name = f"{pair.debater}, persuaded by {pair.persuader}"
-        held = won.get(pair, {})
-        gaps = {(a, b): gap_of_means(held[a], held[b]) for a in held for b in held if a != b}
+        gaps = gaps_of(won.get(pair, {}))
         found.append(Subject(name, {key: value for key, value in figures.items() if value is not None}, None, gaps))
     return found
 

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 #: Bins of equal width, or of equal numbers of probabilities (adaptive).
 Binning = Literal["width", "number"]
 BINS = 10
+_NEAR = 1e-9
 FLOOR = 1 / (1 + math.exp(MAX_LOG_ODDS))
 """Smallest probability that the log score takes at its word, where log-odds are clipped elsewhere too."""
 
@@ -110,7 +111,7 @@ def reliability(
         parts = [part for part in np.array_split(order, bins) if len(part)]
         edges = [(float(p[part[0]]), float(p[part[-1]])) for part in parts]
     else:
-        place = np.minimum((p * bins).astype(int), bins - 1)
+        place = bin_places(p, bins)
         filled = [at for at in range(bins) if (place == at).any()]
         parts = [np.flatnonzero(place == at) for at in filled]
         edges = [(at / bins, (at + 1) / bins) for at in filled]
@@ -118,6 +119,14 @@ def reliability(
         Bin(low, high, len(part), float(p[part].mean()), float(y[part].mean()))
         for part, (low, high) in zip(parts, edges, strict=True)
     ]
+
+
+def bin_places(probabilities: Floats, bins: int = BINS) -> npt.NDArray[np.int64]:
+    """The bin of equal width, from 0 on, that each probability is in.
+
+    What people give in whole percents comes as 0.7999999999999999 or the like once it is read: it is past the edge.
+    """
+    return np.minimum((probabilities * bins + _NEAR).astype(np.int64), bins - 1)
 
 
 def calibration_error(

@@ -190,8 +190,8 @@ def fewer_errors(
         level: Coverage.
 
     Returns:
-        The share with Fieller's interval for a ratio of means, clustered by story: infinite where the errors before are
-        not told from none; None where there were none.
+        The share with Fieller's interval for a ratio of means, clustered by story, up to 1, since no more errors can go
+        than there were: its lower end is infinite where they are not told from none; None where there were none.
     """
     errors, gains = [1 - one for one in before], [two - one for one, two in zip(before, after, strict=True)]
     left = fmean(errors)
@@ -202,14 +202,14 @@ def fewer_errors(
     gain, ends = fmean(gains), (-math.inf, math.inf)
     if not any(gains):  # as in ``mean_gap``: it may yet differ on some stories
         found = mean_gap(gains, stories)
-        return Interval(0.0, found.low / left, found.high / left, len(before), len(names))
+        return Interval(0.0, found.low / left, min(1.0, found.high / left), len(before), len(names))
     if len(names) > 1:
         influence = np.array(
             [np.bincount(label, np.array(values) - fmean(values)) / len(label) for values in (gains, errors)]
         )
         covariance = influence @ influence.T * len(names) / (len(names) - 1)
         ends = fieller(gain, left, covariance, t_quantile((1 + level) / 2, len(names) - 1))
-    return Interval(gain / left, *ends, n=len(before), clusters=len(names))
+    return Interval(gain / left, ends[0], min(1.0, ends[1]), n=len(before), clusters=len(names))
 
 
 def _log_odds(chance: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from debate.errors import ConfigError
-from debate.metrics.calibration import BINS, calibration_error
+from debate.metrics.calibration import BINS, bin_places, calibration_error
 from debate.metrics.intervals import Interval, cluster_mean, mean_gap, t_quantile
 
 Floats = npt.NDArray[np.float64]
@@ -46,8 +46,9 @@ def calibration_interval(
     interval ever holds the 0 that is true. So the bootstrap of stories draws the errors of the bins, d* - d, and the
     interval holds every true error e, spread over the bins as what was measured, at which Σ |e d / |d| + (d* - d)|
     would come out as the estimate did: neither in its lowest 2.5 % nor in its highest. The errors are stretched by
-    √(G / (G - 1)) and t over z for G stories. Simulated for 12 to 100 stories, judges calibrated or not and stories that share what makes
-    them hard, it covers 90 to 99 %; it reaches down to 0 unless a calibrated judge would hardly have come out so.
+    √(G / (G - 1)) and t over z for G stories. Simulated for 12 to 100 stories, judges calibrated or not and stories
+    that share what makes them hard, it covers 90 to 99 %; it reaches down to 0 unless a calibrated judge would hardly
+    have come out so.
 
     Args:
         confidences: Probability of the answer that is named, in [0, 1].
@@ -100,22 +101,11 @@ def _bisect(low: float, high: float, reached: Callable[[float], bool]) -> float:
 def _drawn_gaps(p: Floats, y: Floats, story: Sequence[int], bins: int, seed: int) -> tuple[Floats, Floats]:
     """Errors of each bin's share of the calibration error in bootstraps of stories, (draws, bins), and the shares."""
     stories = max(story) + 1
-    place = np.minimum((p * bins).astype(int), bins - 1)
+    place = bin_places(p, bins)
     sums = np.zeros((stories, bins))
-    np.add.at(sums, (story, place), p - y)
+    np.add.at(sums, (np.array(story), place), p - y)
     number = np.bincount(story, minlength=stories).astype(float)
     times = np.random.default_rng(seed).multinomial(stories, np.full(stories, 1 / stories), size=DRAWS).astype(float)
     gap: Floats = sums.sum(axis=0) / number.sum()
     drawn = (times @ sums) / (times @ number)[:, None]
     return (drawn - gap) * math.sqrt(stories / (stories - 1)), gap
-
-
-def mean_score(scores: Sequence[float], clusters: Sequence[str], *, most: float) -> Interval:
-    """Mean of proper scores with a 95 % interval robust by story.
-
-    Args:
-        scores: Of each event, 0 or more.
-        clusters: The story of each.
-        most: The highest that there can be; infinite where there is none.
-    """
-    return cluster_mean(scores, clusters, bounds=(0.0, most))

@@ -28,6 +28,7 @@ PARTS = 5
 """Into so many parts stories are divided where there is no validation fold."""
 FEWEST = 10
 """Under so many verdicts, or on fewer than two stories, no temperature is fitted."""
+_FLAT = 1e-18
 Fitted = Literal["validation", "cross-fitted"]
 
 
@@ -82,9 +83,10 @@ def fit_temperature(chances: Sequence[float], clusters: Sequence[str], *, level:
     scores: Floats = np.bincount(story, odds * p).astype(float)
     information = float((odds**2 * p * (1 - p)).sum())
     ends = (0.0, math.inf)
-    if len(names) > 1 and information > 0:
-        # Centred, since at a bound the scores do not add up to 0.
-        variance = float(((scores - scores.mean()) ** 2).sum()) / information**2 * len(names) / (len(names) - 1)
+    # Centred, since at a bound the scores do not add up to 0; where no story differs, nothing is known of the error.
+    spread = float(((scores - scores.mean()) ** 2).sum())
+    if len(names) > 1 and information > 0 and spread > _FLAT:
+        variance = spread / information**2 * len(names) / (len(names) - 1)
         half = t_quantile((1 + level) / 2, len(names) - 1) * math.sqrt(variance)
         ends = (_turned(inverse + half), _turned(inverse - half))
     return Interval(_turned(inverse), *ends, n=len(chances), clusters=len(names))

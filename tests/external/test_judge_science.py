@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import tarfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from debate.metrics.beliefs import single_beliefs
@@ -87,3 +90,74 @@ def test_two_people_are_right_more_often_than_one(gathered: Gathered) -> None:
     (debate,) = [row for row in rows if row["group"] == "human debate" and row["size"] == 2]
     assert debate["debates"] == 97
     assert debate["gain"][0] > 0
+
+
+Rooms = dict[str, list[list[tuple[int, float]]]]
+"""Of each setting, by room: rounds heard and the probability of the right answer then, at every judgement."""
+
+
+@pytest.fixture(scope="module")
+def rooms(check_data: Path) -> Rooms:
+    """The archive as it is, read without our loader."""
+    held: Rooms = {}
+    with tarfile.open(check_data / "nyu-human-debates.tar.gz") as packed:
+        metadata = packed.extractfile("pub/debates-metadata.jsonl")
+        assert metadata is not None
+        wanted = {row["name"]: row for row in map(json.loads, metadata) if row["includedInPaper"]}
+        for member in packed:
+            if not member.name.startswith("pub/debates/official/") or not member.name.endswith(".json"):
+                continue
+            file = packed.extractfile(member)
+            assert file is not None
+            room = json.load(file)
+            row = wanted.get(Path(member.name).stem)
+            if row is None or "Complete" not in row["status"]:
+                continue
+            gold = room["setup"]["correctAnswerIndex"]
+            heard, given = 0, []
+            for entry in room["rounds"]:
+                heard += any(kind.endswith("Speeches") for kind in entry)
+                if "JudgeFeedback" in entry:
+                    given.append((heard, entry["JudgeFeedback"]))
+            # Of a room that was handed over, the judgements of whoever ended it.
+            judge = given[-1][1]["feedback"]["speaker"]
+            said = [(at, one["distribution"][gold]) for at, one in given if one["feedback"]["speaker"] == judge]
+            setting = row["setting"]
+            name = ("human" if setting["isHuman"] else "AI") + (" debate" if setting["isDebate"] else " consultancy")
+            held.setdefault(name, []).append(said)
+    return held
+
+
+def documented(row: str) -> list[float]:
+    """What docs/results/nyu.md says, by setting: human debate, human consultancy, AI debate, AI consultancy."""
+    page = Path(__file__).parents[2] / "docs" / "results" / "nyu.md"
+    (line,) = [line for line in page.read_text("utf-8").splitlines() if line.startswith(f"| {row} |")]
+    return [float(re.findall(r"-?[\d.]+", cell)[0]) for cell in line.split("|")[2:-1]]
+
+
+def test_the_page_on_the_archive_says_what_the_archive_gives(rooms: Rooms) -> None:
+    settings = ("human debate", "human consultancy", "AI debate", "AI consultancy")
+    assert [len(rooms[name]) for name in settings] == [154, 96, 87, 76]
+    ours: dict[str, list[float]] = {}
+    for name in settings:
+        gold = np.array([said[-1][1] for said in rooms[name]])
+        sure, right = np.maximum(gold, 1 - gold), np.where(np.abs(gold - 0.5) < 1e-9, 0.5, gold > 0.5)
+        # In whole percents, as people gave them, so that no edge of a bin is missed by rounding.
+        place = np.minimum(np.round(100 * sure).astype(int) // 10, 9)
+        figures = {
+            "right, %": 100 * right.mean(),
+            "confidence, %": 100 * sure.mean(),
+            "overconfident by, points": 100 * (sure - right).mean(),
+            "calibration error, 10 bins": sum(abs((sure - right)[place == at].sum()) for at in range(10)) / len(gold),
+            "Brier score": ((1 - gold) ** 2).mean(),
+            "log score, nats": -np.log(np.maximum(gold, 1 / (1 + np.exp(10)))).mean(),
+        }
+        for heard in range(1, 5):
+            known = [[p for at, p in said if at <= heard] for said in rooms[name] if len(said) > 1]
+            points = [0.5 if abs(own[-1] - 0.5) < 1e-9 else float(own[-1] > 0.5) for own in known if own]
+            figures[f"by {heard} round{'' if heard == 1 else 's'}"] = 100 * float(np.mean(points))
+        for row, value in figures.items():
+            ours.setdefault(row, []).append(float(value))
+    for row, values in ours.items():
+        digits = 0.005 if values[0] < 1 else 0.05
+        assert documented(row) == pytest.approx(values, abs=digits + 1e-9), row

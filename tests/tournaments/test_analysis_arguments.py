@@ -10,7 +10,7 @@ from debate.transcript import Turn
 from tests.analysed import item
 from tests.judged import RIGHT
 from tournaments import analysis_arguments
-from tournaments.analysis_arguments import best_of
+from tournaments.analysis_arguments import alike_but_for_n, best_of
 from tournaments.cast import Cast, Member
 from tournaments.gather import Gathered
 
@@ -18,7 +18,8 @@ ONE, FOUR = {"kind": "critique_refine"}, {"kind": "best_of_n", "n": 4}
 CAST = Cast(
     {
         "plain": Member({"optimizer": []}),
-        "picked": Member({"optimizer": [ONE, FOUR]}),
+        "picked": Member({"optimizer": [FOUR]}),
+        "critic": Member({"optimizer": [ONE, FOUR]}),
         "nested": Member({"optimizer": [{"kind": "best_of_n", "n": 2}, FOUR]}),
         "none": Member({}),
     }
@@ -38,7 +39,9 @@ def spoken(question: str, first: str, second: str, *, rounds: int = 1) -> Record
 
 
 def test_n_is_read_from_the_configuration() -> None:
-    assert [best_of(CAST, name) for name in ("plain", "picked", "nested", "none", "a person")] == [1, 4, 8, 1, None]
+    names = ("plain", "picked", "critic", "nested", "none", "a person")
+    assert [best_of(CAST, name) for name in names] == [1, 4, 4, 8, 1, None]
+    assert alike_but_for_n(CAST, names) == [{"plain": 1, "picked": 4, "nested": 8, "none": 1}]  # no other has a critic
 
 
 def test_speeches_are_sorted_by_round_side_player_and_n() -> None:

@@ -72,6 +72,16 @@ def test_calibration(gathered: Gathered) -> None:
     assert abs(temperature["overconfidence"]["after"][0]) < abs(temperature["overconfidence"]["before"][0])
 
 
+def test_a_confidence_that_rounding_left_under_the_edge_of_a_bin_is_drawn() -> None:
+    mean = (0.85 + 0.95) / 2
+    assert mean < 0.9 <= 10 * mean / 10  # of two orders: 0.8999999999999999, and nine tenths once multiplied
+    items = [debated(str(at), {"j": (0.85, 0.95)}) for at in range(12)]
+    (section,) = analysis_calibration.sections(Gathered(items, Cast()))
+    (curve,) = [block for block in section.blocks if isinstance(block, Figure) and block.title.startswith("Reliab")]
+    assert curve.table is not None
+    assert [row[2] for row in curve.table.rows if row[0] == "orders combined"] == [12]
+
+
 def test_without_a_validation_fold_it_is_said() -> None:
     gathered = Gathered(many(np.random.default_rng(1), 40), Cast())
     (section,) = analysis_calibration.sections(gathered)

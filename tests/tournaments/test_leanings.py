@@ -76,6 +76,8 @@ def test_what_cannot_be_told_is_left_out() -> None:
     rows = verdicts(draw, 40, 4)
     alike = [Sided(row.chance, row.story, {**row.lead, "unverified": 0.0}) for row in rows]
     assert set(leanings(alike)) == set(TRUE) - {"unverified"}
+    seldom = [Sided(row.chance, row.story, {**row.lead, "unverified": float(at < 19)}) for at, row in enumerate(rows)]
+    assert set(leanings(seldom)) == set(TRUE) - {"unverified"}  # fewer than 20 would decide it
     double = [Sided(row.chance, row.story, {**row.lead, "verified": row.lead["words"]}) for row in rows]
     assert set(leanings(double)) == set(TRUE) - {"words", "verified"}  # one cannot be told from the other
     assert leanings(rows[:90]) == {}  # fewer than 20 a factor

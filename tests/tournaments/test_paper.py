@@ -9,9 +9,12 @@ import pytest
 from debate.config import parse
 from debate.errors import ConfigError
 from debate.metrics.intervals import Interval
-from tests.analysed import FIELD
+from tests.analysed import FIELD, item
+from tests.judged import RIGHT, WRONG
+from tournaments.cast import Cast, Member
+from tournaments.gather import Gathered
 from tournaments.paper import Findings, Subject, about, beside, compare_sign, load_findings, read_sign
-from tournaments.paper_subjects import consensus_subjects, debate_subjects, gap_of_means
+from tournaments.paper_subjects import consensus_subjects, debate_subjects
 
 FINDINGS = load_findings()
 
@@ -110,24 +113,17 @@ def test_our_figures_have_the_papers_names() -> None:
     assert judge.gaps["debater wins when right", "debater wins when wrong"].value == pytest.approx(2 * 4.5 / 8 - 1)
 
 
-def test_a_difference_of_means_on_the_same_stories_is_the_paired_one() -> None:
-    from scipy.stats import ttest_rel
-
-    first, second = [0.9, 0.4, 0.7, 0.2, 0.6], [0.5, 0.3, 0.9, 0.1, 0.2]
-    stories = ["a", "b", "c", "d", "e"]
-    found = gap_of_means(list(zip(first, stories, strict=True)), list(zip(second, stories, strict=True)))
-    exact = ttest_rel(first, second).confidence_interval(0.95)
-    assert [found.low, found.high] == pytest.approx([exact.low, exact.high])
-
-
-def test_a_difference_of_means_on_other_stories_has_both_errors() -> None:
-    from scipy.stats import ttest_ind
-
-    first, second = [0.9, 0.4, 0.7, 0.2, 0.6, 0.3], [0.5, 0.3, 0.9, 0.1, 0.2, 0.8]
-    found = gap_of_means([(x, f"a{at}") for at, x in enumerate(first)], [(x, f"b{at}") for at, x in enumerate(second)])
-    exact = ttest_ind(first, second).confidence_interval(0.95)
-    assert found.value == pytest.approx(sum(first) / 6 - sum(second) / 6)
-    assert found.high - found.low == pytest.approx(exact.high - exact.low, rel=0.08)  # 11 degrees of freedom, not 10
+def test_best_of_n_is_held_against_the_same_debater_without_it() -> None:
+    base, other = {"kind": "free", "optimizer": []}, {"kind": "extractive", "optimizer": []}
+    chosen = base | {"optimizer": [{"kind": "best_of_n", "n": 4}]}
+    cast = Cast({"base": Member(base), "four": Member(chosen), "other": Member(other)})
+    own = {"base": WRONG, "four": RIGHT, "other": RIGHT}
+    played = [item(str(at), right, number=at, players=(name, name)) for name, right in own.items() for at in range(4)]
+    (judge,) = debate_subjects(Gathered(played, cast))
+    assert judge.figures["self-play at most N"].value == 1
+    assert judge.figures["self-play at least N"].value == 0  # not of the other debater, who is always right
+    (judge,) = debate_subjects(Gathered(played, Cast({"base": Member(other), "four": Member(chosen)})))
+    assert "self-play at most N" not in judge.figures
 
 
 def test_consensus_is_named_by_the_systems_own_words() -> None:

@@ -85,6 +85,15 @@ def test_bins_hold_every_event_once(pairs: list[tuple[float, float]], bins: int,
     assert calibration_error(p, y, bins=bins, by=by) >= calibration_error(p, y, bins=1) - 1e-9
 
 
+def test_an_edge_that_rounding_missed_is_no_other_bin() -> None:
+    """80 % as it is read and as it is computed are one probability: one bin, in which half is right."""
+    near = 1 - 0.2 - 1e-16, 0.8
+    assert near[0] < near[1]
+    (only,) = reliability(near, [1, 0])
+    assert (only.low, only.n, only.happened) == (0.8, 2, 0.5)
+    assert calibration_error(near, [1, 0]) == pytest.approx(0.3)
+
+
 def test_the_most_confident() -> None:
     assert most_confident([0.6, 0.9, 0.8, 0.7], 0.5) == [1, 2]
     assert most_confident([0.6, 0.9, 0.8, 0.7], 1) == [0, 1, 2, 3]

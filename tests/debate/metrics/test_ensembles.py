@@ -109,8 +109,15 @@ def test_fewer_errors_is_fiellers_ratio() -> None:
         ]
     )
     ends = fieller(2 / 6, 3.5 / 6, sums @ sums.T * 4 / 3, 3.1824463)  # t of 3 degrees of freedom
-    assert (found.low, found.high) == pytest.approx(ends, rel=1e-6)
+    assert ends[1] > 1  # more errors than there were
+    assert (found.low, found.high) == pytest.approx((ends[0], 1), rel=1e-6)
     assert fewer_errors([1.0, 1.0], [1.0, 0.5], ["a", "b"]) is None
+
+
+def test_no_more_errors_can_go_than_there_were() -> None:
+    found = fewer_errors([0.0] * 3 + [1.0] * 9, [1.0, 1.0, 0.0] + [1.0] * 9, [str(at) for at in range(12)])
+    assert found is not None
+    assert found.low < found.value < found.high == 1
 
 
 def test_nothing_to_count() -> None:

@@ -67,6 +67,9 @@ def test_judges_at_the_ends() -> None:
     assert misled.high == math.inf
     one_story = fit_temperature([0.2, 0.9, 0.8], ["a", "a", "a"])
     assert (one_story.low, one_story.high) == (0, math.inf)
+    # Always as sure of what it is shown first: no story says more than another, so none says how far off T is.
+    fixed = fit_temperature([0.9, 0.1] * 6, [str(at // 2) for at in range(12)])
+    assert (fixed.value, fixed.low, fixed.high) == (math.inf, 0, math.inf)
     with pytest.raises(ConfigError):
         fit_temperature([], [])
 
