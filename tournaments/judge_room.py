@@ -272,7 +272,7 @@ def conclude(config: RoomConfig, session: Session, run: RunFolder, material: Mat
         notes=material.notes,
         sections=found.sections,
     )
-    return session.finish(run, report, found.metrics, every, by_judge={})
+    return session.finish(run, report, found.metrics, every, by_judge={}, analyse=True)
 
 
 COMMAND = Command(

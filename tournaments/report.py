@@ -31,6 +31,7 @@ from tournaments.gather import gather, read_sources
 from tournaments.judged import Judged, by_judge, sections
 from tournaments.overview import analysis_sections, elo_sections
 from tournaments.report_server import serve_until_interrupted
+from tournaments.room_journal import JOURNAL
 from tournaments.session import MOST_PAGES, spread, with_page_note
 from tournaments.tables import cost_table
 
@@ -211,7 +212,7 @@ def report_of(config: ReportConfig) -> Shown | None:
 
     Returns:
         The report; None for a run that only its own command can show, and has: a comparison of optimizers, concessions,
-        a roundtable, training, a loop.
+        a roundtable, a judge room, training, a loop.
 
     Raises:
         DissoiError: There is no source, one cannot be read, or there is nothing to show yet.
@@ -236,7 +237,9 @@ def _folder(source: str) -> Path | None:
 
 def _shows_itself(folder: Path, tree: Tree) -> bool:
     """Whether a run's report shows what debates alone do not tell."""
-    if "system" in tree or "variants" in tree or (folder / CONCESSIONS).is_file() or not (folder / STORE).is_file():
+    if "system" in tree or "variants" in tree or not (folder / STORE).is_file():
+        return True
+    if any((folder / name).is_file() for name in (CONCESSIONS, JOURNAL)):
         return True
     store = Store(folder / STORE, readonly=True)
     try:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from debate.sources import load_debates
+from tests.commands import call
 from tests.runs import EXTRACTIVE, ROOT, hold
+from tournaments.report import COMMAND as REPORT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -116,6 +118,15 @@ def picture(page: Page, folder: Path | None, name: str) -> None:
         page.screenshot(path=folder / f"{name}.png", full_page=True)
 
 
+def check_report(room: Path) -> None:
+    """Hold that a room's report shows people and what they did, and stays: a report made anew would know no people."""
+    report = (room / "report.html").read_bytes()
+    for title in ("People", "Errors", "Calibration"):
+        assert f">{title}</h2>".encode() in report
+    assert call(REPORT, room).code == 0
+    assert (room / "report.html").read_bytes() == report
+
+
 def judge_two(folder: Path, pictures: Path | None = None) -> None:
     """Make a run, judge two of its debates in a browser with a kill between them, and look at what is kept."""
     assert hold(folder, players=EXTRACTIVE, self_play=None, stories=2).code == 0
@@ -171,7 +182,7 @@ def judge_two(folder: Path, pictures: Path | None = None) -> None:
     shares = {round(v.probabilities[v.order[0]], 2) for v in verdicts if v.probabilities is not None}
     assert shares == {0.8, 0.35}
     assert {verdict.reasoning for verdict in verdicts} == {WHY}
-    assert (room / "report.html").is_file()
+    check_report(room)
 
 
 def test_a_person_judges_in_the_browser_and_a_kill_loses_nothing(tmp_path: Path) -> None:
