@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 import debate.report
 from debate.errors import ConfigError, StoreError
@@ -67,8 +68,16 @@ class Desk:
 
         Raises:
             web.HTTPForbidden: Another one did.
+            web.HTTPBadRequest: It is no form.
         """
-        form = Form.of((await request.post()).items())
+        try:
+            form = Form.of((await request.post()).items())
+        except (
+            ValueError,
+            LookupError,
+            HttpProcessingError,
+        ) as error:  # no such encoding, not in it, or parts that are none
+            raise web.HTTPBadRequest(text="This is no form of this room. Load the page anew.\n") from error
         self.guard.check_form(person, form[CSRF])
         return form
 

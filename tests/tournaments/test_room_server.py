@@ -426,6 +426,20 @@ async def test_posts_of_other_sites_are_refused(house: House) -> None:
     ] == 200
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded; charset=nope", b"csrf=1"),
+        ("application/x-www-form-urlencoded", b"\xff\xfe"),
+        ("multipart/form-data; boundary=x", b"--x\r\nbroken"),
+        ("multipart/form-data", b"broken"),
+    ],
+)
+async def test_what_is_no_form_is_refused(house: House, kind: str, body: bytes) -> None:
+    person = await house.visitor("Ann")
+    assert (await person.post("/name", body, headers={"Content-Type": kind}))[0] == 400
+
+
 async def test_large_bodies_and_other_methods_are_refused(house: House) -> None:
     person = await house.visitor("Ann")
     page = await person.next()
