@@ -302,6 +302,7 @@ async def test_without_a_name_nothing_is_shown(house: House) -> None:
     status, page = await person.post("/name", {"csrf": csrf(person.pages[-1]), "name": "<b>"})
     assert status == 422
     assert 'value="&lt;b&gt;"' in page
+    assert re.search(r'action="/name#(\w+)" class="name" id="\1"', page)  # a small screen shows why at once
     for path in ("/debate/0", "/debate/x", "/assets/room.html.j2", "/assets/..%2Froom.py", "/judgement/1", "/.git"):
         assert (await person.get(path))[0] == 404
 
