@@ -96,6 +96,8 @@ def courses(gathered: Gathered) -> dict[tuple[str, str], list[Course]]:
         for verdict in item.verdicts:
             if verdict.probabilities is None or is_offline(verdict.judge):
                 continue
+            if verdict.round is not None and verdict.round >= whole:
+                continue  # what it held of the whole is its final verdict
             judge = PUBLISHED if verdict.judge == live else verdict.judge
             heard = whole if verdict.round is None else verdict.round
             given.setdefault(judge, {}).setdefault(heard, []).append(verdict.probabilities[gold])

@@ -127,10 +127,11 @@ def _show_debates(config: AnalyzeConfig) -> Shown:
     sections, beside = _beside(config, "debate", lambda: debate_subjects(gathered))
     questions = {item.debate.transcript.question.id: item.debate.transcript.question.story_id for item in chosen}
     counts = {"debates": len(chosen), "questions": len(questions), "stories": len(set(questions.values()))}
+    notes += found.notes
     return Shown(
         [*found.sections, *sections],
-        {**counts, **found.values, **beside},
-        [*notes, *found.notes],
+        {**counts, "notes": notes, **found.values, **beside},
+        notes,
         ", ".join(f"{count} {name}" for name, count in counts.items()),
     )
 

@@ -60,6 +60,12 @@ def test_both_orders_of_one_round_are_one_belief() -> None:
     assert course.beliefs[1].gold == pytest.approx(0.6)
 
 
+def test_of_the_whole_debate_the_final_verdict_counts() -> None:
+    ((_, (course,)),) = courses(gathered(heard("1", 0.5, 0.2, 0.9, rounds=1))).items()  # 0.2 after the only round
+    assert course.beliefs[1].gold == 0.9
+    assert course.beliefs[0].gold == 0.5
+
+
 def test_who_gave_no_final_verdict_is_not_followed() -> None:
     one = heard("1", 0.5, 0.6, 0.9)
     assert courses(gathered(Recorded(one.debate, one.verdicts[:-1]))) == {}

@@ -70,6 +70,13 @@ def test_the_same_as_json_beside_the_papers(done: Run) -> None:
     assert {row["subject"] for row in values["against_paper"]["figures"]} == {judge}
 
 
+def test_what_could_not_be_measured_is_in_the_json_too(done: Run) -> None:
+    shown = call(COMMAND, done.folder).out
+    notes = json.loads(call(COMMAND, done.folder, "--format", "json").out)["notes"]
+    assert any("not measured" in note for note in notes)
+    assert [f"Note: {note}" for note in notes] == [line for line in shown.splitlines() if line.startswith("Note: ")]
+
+
 def test_a_page_is_written_once(done: Run, tmp_path: Path) -> None:
     out = tmp_path / "page"
     ended = call(COMMAND, done.folder, "--output", out)
