@@ -56,7 +56,7 @@ class Analysis:
 
     Attributes:
         sections: For people.
-        values: The same as plain values, by part.
+        values: The same as plain values, by part, where they were wanted.
         notes: Of each part that does not apply, why.
     """
 
@@ -65,12 +65,13 @@ class Analysis:
     notes: Sequence[str]
 
 
-def analyse(gathered: Gathered, parts: Sequence[str] = tuple(PARTS)) -> Analysis:
+def analyse(gathered: Gathered, parts: Sequence[str] = tuple(PARTS), *, plain: bool = True) -> Analysis:
     """Analyse recorded debates.
 
     Args:
         gathered: The debates.
         parts: Names of the parts that are wanted, of ``PARTS``.
+        plain: Whether the plain values are wanted too; they are counted apart, in as much time again.
 
     Returns:
         What the parts found. One that does not apply, or cannot be had, is a note and no failure of the rest.
@@ -80,7 +81,8 @@ def analyse(gathered: Gathered, parts: Sequence[str] = tuple(PARTS)) -> Analysis
     notes: list[str] = []
     for name in parts:
         try:
-            sections, own = PARTS[name].sections(gathered), PARTS[name].values(gathered)
+            sections = PARTS[name].sections(gathered)
+            own = PARTS[name].values(gathered) if plain else {}
         except DissoiError as error:
             notes.append(f"{name}: not measured: {error}")
             continue

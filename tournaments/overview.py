@@ -47,7 +47,7 @@ def elo_sections(found: Iterable[tuple[str, Standings | None]], config: RatingCo
 
 def analysis_sections(gathered: Gathered) -> list[Section]:
     """What ``tournaments.analyze`` shows, for a report; what does not apply is left out."""
-    return list(analyse(gathered).sections)
+    return list(analyse(gathered, plain=False).sections)
 
 
 def analysis_of_run(folder: Path, recorded: Sequence[Recorded]) -> list[Section]:
