@@ -13,6 +13,7 @@ judges, named ``NAME (offline, stepped)`` or ``NAME (offline, timed)``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import tarfile
@@ -63,6 +64,8 @@ def load_questions(place: str, source: str) -> Iterator[Question]:
 def load_debates(path: str | Path) -> list[Recorded]:
     """Load the recorded debates and consultancies, complete or not.
 
+    A process reads an archive once, as long as the file does not change.
+
     Args:
         path: As for ``load_questions``; a Path or a string.
 
@@ -72,9 +75,21 @@ def load_debates(path: str | Path) -> list[Recorded]:
     Raises:
         SourceError: The archive is malformed.
     """
+    place = find(str(path))
+    if not place.is_file():
+        return _read(place, f"nyu:{path}")
+    state = place.stat()
+    return list(_read_once(place, f"nyu:{path}", state.st_mtime_ns, state.st_size))
+
+
+@functools.lru_cache(maxsize=1)
+def _read_once(place: Path, source: str, _changed: int, _size: int) -> tuple[Recorded, ...]:
+    return tuple(_read(place, source))
+
+
+def _read(place: Path, source: str) -> list[Recorded]:
     stories = _Stories()
-    source = f"nyu:{path}"
-    return [_recorded(name, room, meta, stories, source) for name, room, meta in _rooms(find(str(path)))]
+    return [_recorded(name, room, meta, stories, source) for name, room, meta in _rooms(place)]
 
 
 def _rooms(path: Path) -> Iterator[tuple[str, Row, Row]]:

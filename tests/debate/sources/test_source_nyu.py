@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,24 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text.tar.gz").write_text("no archive", encoding="utf-8")
     with pytest.raises(SourceError, match="as an archive"):
         load_debates(tmp_path / "text.tar.gz")
+
+
+def test_an_archive_is_read_anew_when_it_has_changed(tmp_path: Path) -> None:
+    packed = tmp_path / "debates.tar.gz"
+
+    def pack(question: str) -> None:
+        room = copy.deepcopy(ROOM)
+        room["setup"]["question"] = question
+        folder = archive(tmp_path / question, room, META)
+        with tarfile.open(packed, "w:gz") as tar:
+            tar.add(folder, arcname="")
+
+    pack("Who ran?")
+    assert [item.debate.transcript.question.text for item in load_debates(packed)] == ["Who ran?"]
+    load_debates(packed).clear()
+    assert len(load_debates(packed)) == 1
+    pack("Who never ran?")
+    assert [item.debate.transcript.question.text for item in load_debates(packed)] == ["Who never ran?"]
 
 
 def test_whom_the_judge_addresses_follows_the_seats(tmp_path: Path) -> None:
