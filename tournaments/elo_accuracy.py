@@ -286,15 +286,8 @@ def fit_slope(
             None, players=len(names), stories=stories, why=f"{len(names)} comparable players; a slope needs {FEWEST}"
         )
     draw, players = np.random.default_rng(seed), len(names)
-    values, moved, errors = [], [], []
-    for one, scale in ((x, unit), (y, 1.0)):
-        columns = [list(one.intervals).index(name) for name in names]
-        times = draw.multinomial(one.stories, np.full(one.stories, 1 / one.stories), size=draws).astype(float)
-        values.append(one.draw(np.ones((1, one.stories)))[:, columns] / scale)
-        # What moves all players alike, such as hard stories, is no error of a slope.
-        drawn = one.draw(times)[:, columns] / scale
-        moved.append(drawn - drawn.mean(axis=1, keepdims=True))
-        errors.append(np.maximum(moved[-1].std(axis=0) * math.sqrt(players / (players - 1)), _SMALLEST))
+    axes = [_axis(one, names, scale, draw, draws) for one, scale in ((x, unit), (y, 1.0))]
+    values, moved, errors = zip(*axes, strict=True)
     if float(np.ptp(values[0])) < _SMALLEST:
         return Slope(None, players=players, stories=stories, why="all players are equally persuasive")
     line = york(values[0][0], values[1][0], errors[0], errors[1], scatter=True)
@@ -325,6 +318,19 @@ def fit_slope(
         without=names[moved_most],
         value_without=float(others[moved_most]),
     )
+
+
+def _axis(
+    one: Coordinate, names: Sequence[str], scale: float, draw: np.random.Generator, draws: int
+) -> tuple[Floats, Floats, Floats]:
+    """Values of the players (1, P), how they move when stories are drawn anew (draws, P), and their errors (P)."""
+    columns = [list(one.intervals).index(name) for name in names]
+    times = draw.multinomial(one.stories, np.full(one.stories, 1 / one.stories), size=draws).astype(float)
+    values = one.draw(np.ones((1, one.stories)))[:, columns] / scale
+    # What moves all players alike, such as hard stories, is no error of a slope.
+    drawn = one.draw(times)[:, columns] / scale
+    moved = drawn - drawn.mean(axis=1, keepdims=True)
+    return values, moved, np.maximum(moved.std(axis=0) * math.sqrt(len(names) / (len(names) - 1)), _SMALLEST)
 
 
 def _sd(values: Floats) -> float:

@@ -16,6 +16,7 @@ from debate.report import Column, Table
 from debate.report.table import Cell, IntervalLike
 from tournaments.found import Found
 from tournaments.mad_outcomes import AloneOutcome, DebateOutcome, Outcome, Ruled
+from tournaments.metrics import interval
 
 _ROBUST = "Intervals are 95 %, robust by question."
 
@@ -56,17 +57,13 @@ def show(outcomes: Sequence[Outcome]) -> Found:
 
 def plain(table: Table) -> list[dict[str, object]]:
     """Write a table as plain values, a mapping for each row: an interval is [value, low, high], None for no end."""
-    return [{column.title: _value(cell) for column, cell in zip(table.columns, row, strict=True)} for row in table.rows]
-
-
-def _value(cell: Cell) -> object:
-    if isinstance(cell, IntervalLike):
-        return [_finite(end) for end in (cell.value, cell.low, cell.high)]
-    return cell
-
-
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
+    return [
+        {
+            column.title: interval(cell) if isinstance(cell, IntervalLike) else cell
+            for column, cell in zip(table.columns, row, strict=True)
+        }
+        for row in table.rows
+    ]
 
 
 def debates_of(outcomes: Iterable[Outcome]) -> list[DebateOutcome]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from debate.metrics.accuracy import accuracy, unparsed
 from debate.metrics.bias import position_bias
-from debate.metrics.intervals import Interval
 from debate.metrics.win_rate import WinRate
 from debate.record import Recorded
+from debate.report import IntervalLike
 from tournaments.ladder import Standings, player_score
 from tournaments.ratings import Outcome, Rating
 from tournaments.tables import gap_of
@@ -88,10 +88,10 @@ def judge_figures(recorded: Sequence[Recorded]) -> Values:
     }
 
 
-def interval(found: Interval | None) -> list[float | None] | None:
+def interval(found: IntervalLike | None) -> list[float | None] | None:
     """Return estimate, low and high end of an interval; an end that there is not is None."""
     return None if found is None else [found.value, _finite(found.low), _finite(found.high)]
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

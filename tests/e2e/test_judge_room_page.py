@@ -5,21 +5,19 @@ Run as a script, ``python tests/e2e/test_judge_room_page.py FOLDER`` leaves pict
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from debate.sources import load_debates
+from tests.browsers import chromium
 from tests.commands import call
 from tests.runs import EXTRACTIVE, ROOT, hold
 from tournaments.report import COMMAND as REPORT
@@ -68,21 +66,6 @@ class Server:
         self._process.send_signal(signal.SIGINT)
         out, _ = self._process.communicate(timeout=200)
         return self._process.returncode, out
-
-
-@contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
-    """A headless browser."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next((found for found in map(shutil.which, names) if found), None)
-    if program is None:
-        pytest.skip(f"no Chromium on PATH (looked for {', '.join(names)})")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=arguments)
-        yield browser
-        browser.close()
 
 
 def watched(browser: Browser, trouble: list[str]) -> Page:

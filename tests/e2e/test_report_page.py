@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from debate.report import Column, DebatePage, Dot, Interval, Report, Section, Ta
 from debate.transcript import Candidate, Transcript, Turn
 from debate.verdict import Verdict
 from debate.view import Role
+from tests.browsers import chromium
 from tests.runs import finish, start, tournament, write
 
 if TYPE_CHECKING:
@@ -257,16 +257,8 @@ def hostile_report() -> tuple[Report, list[DebatePage]]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next((found for found in map(shutil.which, names) if found), None)
-    if program is None:
-        pytest.skip(f"no Chromium on PATH (looked for {', '.join(names)})")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=arguments)
-        yield browser
-        browser.close()
+    with chromium() as found:
+        yield found
 
 
 @dataclasses.dataclass

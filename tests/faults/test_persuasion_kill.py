@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.commands import call
+from tests.killing import kill_and_go_on
 from tests.persuasion_scripts import NAME
-from tests.runs import ROOT, metrics, write
-from tests.scripts import ASKED
+from tests.runs import write
 from tournaments.persuasion import COMMAND
 
 pytestmark = pytest.mark.faults
@@ -37,43 +30,11 @@ def config() -> dict[str, Any]:
     }
 
 
-def stored(folder: Path) -> int:
-    connection = sqlite3.connect(folder / "run.sqlite")
-    (calls,) = connection.execute("SELECT count(*) FROM calls").fetchone()
-    connection.close()
-    return int(calls)
-
-
-def asked(log: Path) -> int:
-    return len(log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
-
-
 def debates(folder: Path) -> list[Any]:
     return [json.loads(line) for line in (folder / "debates.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("calls", [10, 60])
 def test_a_killed_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
-    path, log = write(tmp_path / "c.yaml", config()), tmp_path / "asked"
-    whole = call(COMMAND, "--config", path, "--output", tmp_path / "whole")
-    assert whole.code == 0, whole.err
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tournaments.persuasion", "--config", path, "--output", tmp_path / "run"],
-        cwd=ROOT,
-        env={**os.environ, ASKED: str(log)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    while asked(log) < calls and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    flying = asked(log) - stored(tmp_path / "run")
-    assert flying >= 0
-    monkeypatch.setenv(ASKED, str(log))
-    ended = call(COMMAND, "--resume", tmp_path / "run")
-    assert ended.code == 0, ended.err
-    assert asked(log) - stored(tmp_path / "run") <= flying
-    assert stored(tmp_path / "run") == stored(tmp_path / "whole")
-    assert debates(tmp_path / "run") == debates(tmp_path / "whole")
-    assert metrics(tmp_path / "run") == metrics(tmp_path / "whole")
+    whole, run = kill_and_go_on(COMMAND, write(tmp_path / "c.yaml", config()), calls, monkeypatch)
+    assert debates(run) == debates(whole)
