@@ -11,7 +11,8 @@ from debate.models.load import EMBEDDED, ModelConfig
 from debate.sources import load, select
 from debate.sources.locate import data_folder
 
-NAMES = ("judge", "debater")
+NAMES = {"judge": "judge", "held-out-judge": "judge", "debater": "debater"}
+"""What each is called, and the kind that it is, which is its fold too."""
 
 
 def test_they_are_the_ones_that_are_listed() -> None:
@@ -27,8 +28,8 @@ def test_each_is_for_the_embedded_model_and_of_one_fold(name: str) -> None:
     assert (folder / "adapter_model.safetensors").stat().st_size < 1_000_000
     card = read_card(folder)
     assert card is not None
-    assert (card.kind, card.base) == (name, EMBEDDED)
-    assert {story.fold for story in card.stories} == {name}
+    assert (card.kind, card.base) == (NAMES[name], EMBEDDED)
+    assert {story.fold for story in card.stories} == {NAMES[name]}
     assert all(story.source.startswith("dossiers:") for story in card.stories)
     assert all(story.fingerprint for story in card.stories)
     assert (folder / "README.md").is_file()
@@ -41,18 +42,19 @@ def test_no_card_names_a_path_of_the_machine_it_was_made_on(name: str) -> None:
         assert not any(f"{quote}/{place}/" in text for quote in "\"': " for place in ("tmp", "home", "root", "work"))
 
 
-def test_the_judge_may_judge_what_the_default_configurations_debate_and_not_its_own_stories() -> None:
-    model = ModelConfig(name=EMBEDDED, adapter="shipped:judge")
-    for source in ("dossiers:200?seed=21", "dossiers:200?seed=22"):
+@pytest.mark.parametrize(("name", "own"), [("judge", "dossiers:20?seed=1"), ("held-out-judge", "dossiers:20?seed=3")])
+def test_judges_may_judge_what_the_default_configurations_debate_and_not_their_own_stories(name: str, own: str) -> None:
+    model = ModelConfig(name=EMBEDDED, adapter=f"shipped:{name}")
+    for source in ("dossiers:200?seed=21", "dossiers:200?seed=22", "dossiers:1500?seed=111"):
         check_judge_unseen(model, select(load(source), fold="validation"))
     check_judge_unseen(model, load("shipped:stories"))
     check_judge_unseen(model, load("dossiers:50?seed=7&templates=heldout"))
     with pytest.raises(FoldError):
-        check_judge_unseen(model, select(load("dossiers:20?seed=1"), fold="judge"))
+        check_judge_unseen(model, select(load(own), fold="judge"))
 
 
-def test_judge_and_debater_share_no_story() -> None:
+def test_no_two_share_a_story() -> None:
     cards = [read_card(data_folder() / "adapters" / name) for name in NAMES]
     seen = [{story.id for story in card.stories} for card in cards if card is not None]
     assert len(seen) == len(NAMES)
-    assert not set.intersection(*seen)
+    assert len(set.union(*seen)) == sum(map(len, seen))
