@@ -303,7 +303,9 @@ class JudgeConfig(Config):
     name: str | None = Field(None, min_length=1, max_length=80, description="what its verdicts are filed under")
     votes: int = Field(5, ge=1, le=100, description="samples of a vote")
     max_tokens: int = Field(512, ge=1, description="longest reasoning, in tokens")
-    temperature: float = Field(0.8, ge=0, le=2, description="temperature of vote; reason thinks at 0")
+    temperature: float | None = Field(
+        None, ge=0, le=2, description="of reason and vote; none: reason thinks at 0, votes are drawn at 0.8"
+    )
     options: dict[str, JsonValue] = Field({}, description="whatever a judge of your own takes")
 
     @model_validator(mode="after")
@@ -326,6 +328,12 @@ class JudgeConfig(Config):
         if name is not None:
             check_judge_name(name)
         return name
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a judge that reasons or votes writes."""
+        usual = 0.0 if self.kind == "reason" else 0.8
+        return Sampling(self.max_tokens, usual if self.temperature is None else self.temperature)
 
     @property
     def label(self) -> str:
@@ -365,8 +373,6 @@ def build_judge(config: JudgeConfig, model: Model | None, prompts: Prompts, asks
     if config.kind == "letter" and model.capabilities.letters:
         return LetterJudge(model, name=config.label, prompts=prompts, asks=asks)
     if config.kind == "reason":
-        sampling = Sampling(config.max_tokens, temperature=0)
-        return ReasonJudge(model, name=config.label, prompts=prompts, sampling=sampling, asks=asks)
+        return ReasonJudge(model, name=config.label, prompts=prompts, sampling=config.sampling, asks=asks)
     name = config.label if config.kind == "vote" else f"{config.label} by vote of {config.votes}"
-    sampling = Sampling(config.max_tokens, temperature=config.temperature)
-    return VoteJudge(model, name=name, prompts=prompts, sampling=sampling, votes=config.votes, asks=asks)
+    return VoteJudge(model, name=name, prompts=prompts, sampling=config.sampling, votes=config.votes, asks=asks)

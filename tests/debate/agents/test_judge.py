@@ -185,6 +185,28 @@ async def test_reason_judge_without_one_answer_is_unparsed() -> None:
     assert decision.reasoning.endswith("!")
 
 
+@pytest.mark.parametrize(
+    ("told", "temperature"),
+    [
+        ({"kind": "reason"}, 0.0),
+        ({"kind": "reason", "temperature": 1.0}, 1.0),
+        ({"kind": "vote"}, 0.8),
+        ({"kind": "vote", "temperature": 0.5}, 0.5),
+    ],
+)
+async def test_reasoning_can_be_drawn_and_votes_are(told: dict[str, object], temperature: float) -> None:
+    asked: list[Sampling] = []
+
+    class Noted(ScriptedModel):
+        async def sample(self, messages: Messages, *, draws: Sequence[Draw], sampling: Sampling) -> list[Completion]:
+            asked.append(sampling)
+            return await super().sample(messages, draws=draws, sampling=sampling)
+
+    config = JudgeConfig.model_validate({"model": "scripted/s", **told})
+    await build_judge(config, Noted(["Answer: A"]), Prompts()).decide(TRANSCRIPT.view(), Draw())
+    assert [one.temperature for one in asked] == [temperature]
+
+
 class Ended(ScriptedModel):
     """A model whose replies end as told."""
 
