@@ -414,11 +414,16 @@ def read_metrics(path: Path) -> list[dict[str, float]]:
 
 
 def last_checkpoint(folder: Path) -> str | None:
-    """Return the newest checkpoint in a run's folder, or None."""
-    from transformers.trainer_utils import get_last_checkpoint
+    """Return the newest whole checkpoint in a run's folder, or None; a process that was killed leaves part of one."""
+    steps = {path: path.name.removeprefix("checkpoint-") for path in (folder / CHECKPOINTS).glob("checkpoint-*")}
+    found = sorted((int(step), str(path)) for path, step in steps.items() if step.isdecimal() and _is_whole(path))
+    return found[-1][1] if found else None
 
-    checkpoints = folder / CHECKPOINTS
-    if not checkpoints.is_dir():
-        return None
-    found: str | None = get_last_checkpoint(str(checkpoints))  # type: ignore[no-untyped-call]  # theirs
-    return found
+
+def _is_whole(checkpoint: Path) -> bool:
+    """Whether the trainer has written the last of a checkpoint's files, its own state."""
+    try:
+        json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True

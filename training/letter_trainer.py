@@ -46,7 +46,7 @@ class LetterRow:
     Attributes:
         tokens: Of the prompt, up to where the reply begins.
         gold: Index of the letter, or -100 where the row is not to be learned.
-        name: For messages.
+        name: For messages, another for each row.
         group: Rows of one group, such as both orders of a debate, go into one batch.
     """
 
@@ -67,7 +67,7 @@ def encode(rows: Sequence[Row], texts: Texts) -> list[LetterRow]:
         SourceError: A completion is no letter of an answer, or all are the same.
     """
     found = []
-    for row in rows:
+    for place, row in enumerate(rows, 1):
         letter = row.completion.strip()
         if len(letter) != 1 or letter not in LETTERS:
             raise SourceError(
@@ -75,7 +75,8 @@ def encode(rows: Sequence[Row], texts: Texts) -> list[LetterRow]:
                 "the row can be learned; make rows of kind letter"
             )
         group = row.tags.get("debate", row.question)
-        name = f"question {row.question!r}, order {row.tags.get('order', '?')}"
+        known = "".join(f", {tag} {row.tags[tag]}" for tag in ("order", "round") if tag in row.tags)
+        name = f"row {place} (question {row.question!r}{known})"
         found.append(LetterRow(texts.prompt(row.prompt), LETTERS.index(letter), name, f"{row.story}\0{group}"))
     if len({row.gold for row in found}) < 2:
         raise SourceError(f"the right answer has one letter in all {len(rows)} rows; give debates in both orders")

@@ -29,6 +29,7 @@ from training.fitting import (
     add_adapter,
     cut_long,
     find_base,
+    last_checkpoint,
     load_base,
     read_metrics,
 )
@@ -221,8 +222,31 @@ def test_going_on_from_a_checkpoint_gives_the_same_losses_and_weights(base: Base
     assert all(bool((one[name] == two[name]).all()) for name in one)
 
 
+@pytest.mark.parametrize("left", [None, "", '{"global_step": 1'])
+def test_a_checkpoint_that_was_not_finished_is_passed_over(base: Base, tmp_path: Path, left: str | None) -> None:
+    rows = rows_of(16)
+    fit(base, tmp_path, rows, save_steps=3)
+    whole = losses(tmp_path)
+    state = tmp_path / "checkpoints" / "checkpoint-4" / "trainer_state.json"  # what is written last
+    state.unlink() if left is None else state.write_text(left, encoding="utf-8")
+    again = fit(base, tmp_path, rows, save_steps=3)
+    assert (again.steps, again.times) == (4, 4)  # from step 3 on
+    assert losses(tmp_path) == whole
+    for path in (tmp_path / "checkpoints").iterdir():
+        (path / "trainer_state.json").unlink()
+    assert last_checkpoint(tmp_path) is None
+
+
+def test_rows_on_one_question_are_counted_each(base: Base, tmp_path: Path) -> None:
+    rows = [Row(row.prompt, row.completion, "q", row.story, row.fold, row.tags) for row in rows_of(16)]
+    found = fit(base, tmp_path, rows)
+    assert (found.rows, found.seen, found.times) == (16, 16, 16)
+
+
 def test_a_loss_that_is_no_number_stops_and_names_the_row(base: Base, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"loss at step \d+ is not finite, first for question 'q\d+'"):
+    with pytest.raises(
+        TrainingError, match=r"loss at step \d+ is not finite, first for row \d+ \(question 'q\d+', order 01\)"
+    ):
         fit(base, tmp_path, rows_of(40), learning_rate=1e38, schedule="constant_with_warmup", warmup=0)
     assert not (tmp_path / ADAPTER).exists()
 
