@@ -13,7 +13,7 @@ from debate.agents.debater import Limits, ask_to_argue
 from debate.card import Card
 from debate.config import Config
 from debate.models.base import Message
-from debate.prompts import Prompts
+from debate.prompts import Prompts, harmless
 from debate.quotes import extract_argument
 from debate.transcript import Candidate
 from debate.view import View
@@ -89,7 +89,7 @@ def pair_of(candidates: Sequence[Candidate], config: PairConfig) -> Pair | str:
 
 def reply_of(candidate: Candidate, spoken: Spoken, *, as_written: bool) -> str:
     """Return a candidate as it was replied, or, where it was made otherwise, as a free debater would reply it."""
-    return candidate.raw if as_written else written(candidate.argument, spoken.seat)
+    return harmless(candidate.raw) if as_written else written(candidate.argument, spoken.seat)
 
 
 def _replied(candidate: Candidate) -> bool:

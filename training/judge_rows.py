@@ -16,7 +16,7 @@ from debate.agents.render import LETTERS
 from debate.card import Card
 from debate.errors import ConfigError, SourceError
 from debate.models.base import Message
-from debate.prompts import Prompts
+from debate.prompts import Prompts, harmless
 from debate.protocols import judge_reads_story
 from debate.question import Question
 from debate.record import Debate, Recorded
@@ -154,7 +154,7 @@ def reason_rows(recorded: Iterable[Recorded], prompts: Prompts, *, source: str =
                 transcript = _seated(debate.transcript, verdict.order)
                 view = transcript.view(story=judge_reads_story(debate.protocol))
                 tags = _tags(debate, transcript, source) | {"round": FINAL, "judge": verdict.judge}
-                rows.append(_row(debate, reason_prompt(view, prompts), verdict.reasoning.strip(), tags))
+                rows.append(_row(debate, reason_prompt(view, prompts), harmless(verdict.reasoning.strip()), tags))
                 questions.append(question)
     kept = _balanced(rows)
     if len(kept) < len(rows):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from debate.card import Card, read_card
 from debate.errors import ConfigError
-from debate.models.adapter_folder import adapter_folder
 from training.fitting import AdapterSettings, Base, add_adapter, load_base
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def load_start(base: Base, settings: Settings, dtype: Any, attention: str) -> Pe
         return add_adapter(load_base(base, dtype, attention), base, settings.adapter, settings.seed)
     from peft import PeftModel
 
-    from debate.models.adapter import find_adapter
-
-    folder = find_adapter(settings.start, base.name)
+    folder = find_start(settings.start, base.name)
     model = load_base(base, dtype, attention)
     try:
         loaded: PeftModel = PeftModel.from_pretrained(model, str(folder), is_trainable=True)
@@ -56,14 +54,40 @@ def load_start(base: Base, settings: Settings, dtype: Any, attention: str) -> Pe
     return loaded
 
 
+def find_start(start: str, base: str) -> Path:
+    """Find the folder of the adapter that a training goes on from.
+
+    Args:
+        start: The adapter's name.
+        base: The base's, in a configuration.
+
+    Raises:
+        ConfigError: The adapter is of another base, or a reward model.
+        ModelAccessError: It is not there.
+    """
+    from debate.models.adapter import find_adapter, is_reward
+
+    folder = find_adapter(start, base)
+    if is_reward(folder):
+        raise ConfigError(
+            f"start: the adapter in {folder} is a reward model, which neither speaks nor judges; name an adapter of a "
+            "judge or debater"
+        )
+    return folder
+
+
 def cards_from(start: str | None, own: Card) -> list[Card]:
     """Return what a training will have seen: its own card, and that of the adapter that it starts from if it has one.
 
     Args:
         start: The adapter's name, or None.
         own: The card of the rows alone.
+
+    Raises:
+        ConfigError: The adapter is none to go on from on the card's base.
+        ModelAccessError: It is not there.
     """
-    before = None if start is None else read_card(adapter_folder(start))
+    before = None if start is None else read_card(find_start(start, own.base))
     return [own] if before is None else [own, before]
 
 

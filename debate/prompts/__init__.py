@@ -135,10 +135,15 @@ class Prompts:
                 f"{sorted(values.keys() - template.names)}"
             )
         return [
-            Message(role, _PLACEHOLDER.sub(lambda match: _harmless(values[match[1]]), body))
+            Message(role, _PLACEHOLDER.sub(lambda match: harmless(values[match[1]]), body))
             for role, body in template.sections
         ]
 
 
-def _harmless(value: str) -> str:
+def harmless(value: str) -> str:
+    """Put a blank into control strings of chat templates, so that a tokenizer takes them for text.
+
+    Args:
+        value: Text that somebody else has written.
+    """
     return _CONTROL.sub(lambda match: f"{match[0]} ", value)

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.errors import ConfigError, SourceError
+from debate.card import Card, write_card
+from debate.errors import ConfigError, ModelAccessError, SourceError
 from debate.models.base import Message
 from debate.models.load import ModelConfig, open_model
-from tests.tiny import save_adapter, save_model
+from tests.tiny import save_adapter, save_model, save_reward
 from training.debater_fit import AnyRow, Lengths, RowsToFit, fit_debater, lengths_of, make_trainer, replies
 from training.finetune_debater import DebaterTrainingConfig
 from training.fitted import Fitted
@@ -25,7 +26,7 @@ from training.fitting import AdapterSettings, Base, Process, TrainingError, find
 from training.packed_forward import group_order
 from training.rows import PairRow, Row
 from training.saving import ADAPTER
-from training.start import load_start
+from training.start import cards_from, load_start
 
 WORDS = ("fog", "sea", "bell", "boat", "lamp", "A", "B", "C")
 
@@ -285,6 +286,21 @@ def test_an_adapter_of_another_base_is_no_start(base: Base, tmp_path: Path) -> N
     start = save_adapter(other, tmp_path / "start")
     with pytest.raises(ConfigError, match=r"does not fit hf/.*; name its base"):
         load_start(base, settings(start=start), _float32(), "eager")
+
+
+def test_what_is_no_start_is_refused_before_anything_is_trained(base: Base, tmp_path: Path) -> None:
+    own = Card(kind="debater", base=base.name, stories=(), data="0" * 64)
+    reward = save_reward(base.folder, tmp_path / "reward")
+    with pytest.raises(ConfigError, match="is a reward model, which neither speaks nor judges"):
+        load_start(base, settings(start=reward), _float32(), "eager")
+    with pytest.raises(ConfigError, match="is a reward model"):
+        cards_from(str(reward), own)
+    with pytest.raises(ModelAccessError, match=r"adapter_config\.json and .* missing"):
+        cards_from(str(tmp_path / "nowhere"), own)
+    other = save_adapter(base.folder, tmp_path / "other")
+    write_card(other, own.model_copy(update={"base": "hf/other"}))
+    with pytest.raises(ConfigError, match="was trained on 'hf/other', not on"):
+        cards_from(str(other), own)
 
 
 def test_rows_of_one_story_stand_together_and_each_once() -> None:
