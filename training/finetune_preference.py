@@ -23,7 +23,7 @@ from training.folder import TrainingConfig, facts_of, leave, open_folder
 from training.gather import DataConfig, Gathered, gather_all
 from training.reward_measures import PairMeasures, ask_rewards, baseline_measures, measure_pairs, measures_table
 from training.reward_rows import reward_row_set
-from training.rows import PairRow, RowSet, check_fold
+from training.rows import PairRow, RowSet, check_fold, check_some
 from training.rows_command import counts_table
 from training.saving import ADAPTER, save_card
 
@@ -99,6 +99,28 @@ def read_material(config: PreferenceTrainingConfig, prompts: Prompts) -> Materia
     return Material(rows, measured, parts)
 
 
+def readable(material: Material, base: Base) -> Material:
+    """Leave out of what is measured what is longer than the model's context, and count it.
+
+    Raises:
+        SourceError: Nothing is left of a set.
+    """
+    measured: dict[str, RowSet[PairRow]] = {}
+    for name, rowset in material.measured.items():
+        kept = tuple(row for row in rowset.rows if max(lengths_of(row, base)) <= base.context)
+        over = len(rowset.rows) - len(kept)
+        dropped = {**rowset.dropped, **({"longer than the model's context": over} if over else {})}
+        measured[name] = RowSet(kept, rowset.stories, dropped)
+        check_some(measured[name], name)
+    return material._replace(measured=measured)
+
+
+def lengths_of(row: PairRow, base: Base) -> tuple[int, int]:
+    """Count the tokens of a pair's better and of its worse speech, each with the prompt."""
+    better, worse = (len(base.texts.exchange(row.prompt, text)) for text in (row.chosen, row.rejected))
+    return better, worse
+
+
 class Chosen(NamedTuple):
     """The pairs that are short enough, to train on and of the validation set, and what the former take."""
 
@@ -114,14 +136,11 @@ def choose_rows(config: PreferenceTrainingConfig, material: Material, base: Base
     Raises:
         SourceError: They are too many, or fewer than a batch are left.
     """
-
-    def lengths(rows: Sequence[PairRow]) -> list[list[int]]:
-        return [[len(base.texts.exchange(row.prompt, text)) for text in (row.chosen, row.rejected)] for row in rows]
-
-    found, held = lengths(material.rows.rows), list(material.held)
+    found, held = [lengths_of(row, base) for row in material.rows.rows], list(material.held)
     cut = cut_long(list(map(max, found)), config.fit, base, "training")
     if held:
-        held = [held[place] for place in cut_long(list(map(max, lengths(held))), config.fit, base, VALIDATION).kept]
+        lengths = [max(lengths_of(row, base)) for row in held]
+        held = [held[place] for place in cut_long(lengths, config.fit, base, VALIDATION).kept]
     tokens = sum(sum(found[place]) for place in cut.kept)
     return Chosen([material.rows.rows[place] for place in cut.kept], held, tokens, cut.over)
 
@@ -180,6 +199,7 @@ def run_finetune(config: PreferenceTrainingConfig, invocation: Invocation) -> in
     material = read_material(config, prompts)
     base = find_base(config.base)
     chosen = choose_rows(config, material, base)
+    material = readable(material, base)
     config.fit.per_pass(process.world)
     if process.main:
         print_table(counts_table(material.rows))

@@ -293,9 +293,14 @@ def add_adapter(model: PreTrainedModel, base: Base, adapter: AdapterSettings, se
         try:
             adapted = get_peft_model(model, lora_config(base, adapter))
         except ValueError as error:
-            raise ConfigError(f"adapter.targets {list(adapter.targets)} do not fit {base.name}: {error}") from error
+            raise misfit(base, adapter, error) from error
     found: PeftModel = adapted
     return found
+
+
+def misfit(base: Base, adapter: AdapterSettings, error: ValueError) -> ConfigError:
+    """Say that a model has no layers of the names that an adapter shall change."""
+    return ConfigError(f"adapter.targets {list(adapter.targets)} do not fit {base.name}: {error}")
 
 
 def arguments(fit: FitSettings, process: Process, folder: Path, seed: int) -> dict[str, Any]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field, JsonValue
 
 from debate.command import Invocation
 from debate.config import NOT_IN_DIGEST, Config
+from debate.errors import ConfigError
 from debate.prompts import Prompts
 from debate.provenance import provenance
 from debate.question import Question
@@ -23,9 +25,12 @@ from debate.tracking import check as check_tracking
 from training.fitted import Fitted
 from training.fitting import METRICS, AdapterSettings, FitSettings, read_metrics
 from training.gather import DataConfig
-from training.rows import AnyRows, write_rows
+from training.rows import CARD, AnyRows, read_digest, write_rows
 from training.rows_command import counts_table
 from training.saving import ADAPTER
+
+ROWS: Final = "rows"
+"""The folder in a training's folder that holds what it is trained on."""
 
 
 class TrainingConfig(Config):
@@ -73,17 +78,41 @@ def open_folder(
         questions: All questions that are trained or measured on.
 
     Raises:
+        ConfigError: What is trained on is not what the training that is gone on with began on.
         DissoiError: As of ``RunFolder``; or tracking is not possible.
     """
     check_tracking(config.wandb)
     origin = provenance({"rows": questions}, prompts.digests)
     if invocation.resume is not None:
-        return RunFolder.resume(invocation.resume, config, origin)
-    run = RunFolder.create(invocation.output or default_path(f"finetune-{kind}"), config, origin)
-    entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in config.data]
-    write_rows(run.path / "rows", rows, kind=kind, facts={"data": entries})
+        run = RunFolder.resume(invocation.resume, config, origin)
+    else:
+        run = RunFolder.create(invocation.output or default_path(f"finetune-{kind}"), config, origin)
+    try:
+        _keep_rows(run.path / ROWS, config, kind, rows)
+    except BaseException:
+        run.close()
+        raise
     run.keep_models({})
     return run
+
+
+def _keep_rows(folder: Path, config: TrainingConfig, kind: str, rows: AnyRows) -> None:
+    """Write down what is trained on; of a training that is gone on with, hold that it is the same.
+
+    Raises:
+        ConfigError: The debates that the rows are made of, or how they are made, have changed meanwhile.
+        StoreError: The rows cannot be written, or are not what was written.
+    """
+    if (folder / CARD).is_file():  # it is written last
+        if read_digest(folder) != rows.digest:
+            raise ConfigError(
+                f"the rows to train on are not those in {folder}, on which the training began: debates were added to "
+                "a run, or the code that makes rows is another; start a new training"
+            )
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    entries: list[JsonValue] = [entry.model_dump(mode="json") for entry in config.data]
+    write_rows(folder, rows, kind=kind, facts={"data": entries})
 
 
 def facts_of(

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from trl.trainer.reward_config import RewardConfig
 from trl.trainer.reward_trainer import DataCollatorForPreference, RewardTrainer
 
+from debate.errors import ConfigError
 from debate.models.texts import Texts
 from training.fitted import Fitted, run_trainer
 from training.fitting import (
@@ -28,6 +29,7 @@ from training.fitting import (
     dtype_of,
     load_base,
     lora_config,
+    misfit,
     set_threads,
 )
 from training.rows import PairRow
@@ -83,13 +85,21 @@ def with_head(model: PreTrainedModel) -> PreTrainedModel:
 
     Args:
         model: A causal language model of the transformers library; its body becomes the new model's.
+
+    Raises:
+        ConfigError: transformers has no such model with a head.
     """
     from transformers import AutoModelForSequenceClassification
 
     body, config = model.base_model, model.config
     config.num_labels = 1
-    with torch.device("meta"):  # its own body is left aside
-        made: Any = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]  # theirs
+    try:
+        with torch.device("meta"):  # its own body is left aside
+            made: Any = AutoModelForSequenceClassification.from_config(config)  # type: ignore[no-untyped-call]  # theirs
+    except ValueError as error:
+        raise ConfigError(
+            f"base: transformers knows no reward model on a {type(model).__name__}; name another base"
+        ) from error
     setattr(made, made.base_model_prefix, body)
     made.score = Head(config.get_text_config().hidden_size, model.device)
     found: PreTrainedModel = made
@@ -104,6 +114,9 @@ def add_reward_adapter(model: PreTrainedModel, base: Base, adapter: AdapterSetti
         base: Where it came from.
         adapter: Of what kind.
         seed: Of its first weights.
+
+    Raises:
+        ConfigError: The model has no such layers.
     """
     from peft import get_peft_model
 
@@ -115,7 +128,10 @@ def add_reward_adapter(model: PreTrainedModel, base: Base, adapter: AdapterSetti
     config.base_model_name_or_path = str(base.folder)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        adapted: PeftModel = get_peft_model(model, config)
+        try:
+            adapted: PeftModel = get_peft_model(model, config)
+        except ValueError as error:
+            raise misfit(base, adapter, error) from error
     return adapted
 
 

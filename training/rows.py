@@ -384,6 +384,18 @@ def read_rows(folder: Path) -> AnyRows:
     return rowset
 
 
+def read_digest(folder: Path) -> str:
+    """Read the hash of the rows that ``write_rows`` wrote (sha256, hexadecimal), not the rows.
+
+    Raises:
+        StoreError: It wrote none there.
+    """
+    try:
+        return _Counts.model_validate_json((folder / CARD).read_text(encoding="utf-8")).sha256
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {folder / CARD} ({_first(error)}); restore it from a copy") from error
+
+
 def _first(error: Exception) -> str:
     """What is wrong, in one line."""
     return str(error).strip().partition("\n")[0]

@@ -35,7 +35,7 @@ from tests.runs import ROOT
 from tests.tiny import plain_reward, save_model
 from training.argument_rows import speeches
 from training.candidate_pairs import PairConfig
-from training.finetune_preference import COMMAND
+from training.finetune_preference import COMMAND, lengths_of
 from training.fitting import AdapterSettings, FitSettings, Process, find_base, read_metrics
 from training.gather import DataConfig, Gathered, gather
 from training.reward_measures import ask_rewards, baseline_measures, measure_pairs
@@ -310,6 +310,28 @@ def test_bad_input_gets_one_clear_line(root: Path, tmp_path: Path, changes: dict
     ended = call(COMMAND, "--config", write(tmp_path / "c.yaml", json.loads(text)), "--output", tmp_path / "out")
     assert_refuses(COMMAND, ended, *words)
     assert not (tmp_path / "out").exists()
+
+
+def test_targets_that_the_base_has_not_get_one_clear_line(root: Path, tmp_path: Path) -> None:
+    config = write(tmp_path / "c.yaml", tree(root, adapter={"targets": ["query"]}, validation=[]))
+    ended = call(COMMAND, "--config", config, "--output", tmp_path / "out")
+    assert ended.code == 2
+    (line,) = [line for line in ended.err.splitlines() if line.startswith(COMMAND.name)]
+    assert "adapter.targets ['query'] do not fit" in line
+
+
+def test_pairs_that_are_too_long_to_be_measured_are_left_out_of_the_figures(root: Path, tmp_path: Path) -> None:
+    """They were once asked for with all others, and the model's refusal ended the training."""
+    found = [max(lengths_of(row, find_base(f"hf/{root / 'base'}"))) for row in pairs(root, "validation")]
+    over = max(found)
+    assert 0 < found.count(over) < len(found)
+    save_model(tmp_path / "small", context=over - 1)
+    fit = {**tree(root)["fit"], "max_cut": 1, "epochs": 1}
+    config = write(tmp_path / "c.yaml", tree(root, base=f"hf/{tmp_path / 'small'}", fit=fit))
+    ended = call(COMMAND, "--config", config, "--output", tmp_path / "out")
+    assert ended.code == 0, ended.err
+    figures = json.loads((tmp_path / "out" / "metrics.json").read_text())["measures"]["validation"]
+    assert figures["after"]["pairs"] == figures["longer"]["pairs"] == sum(length < over for length in found)
 
 
 def test_a_loss_that_is_not_finite_stops_it_and_names_rows(root: Path, tmp_path: Path) -> None:
