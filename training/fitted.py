@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from debate.models.memory import give_back
 from debate.report import Column, Table
 from training.fitting import FitSettings, Process, dtype_of, last_checkpoint, watched
 
@@ -93,6 +94,7 @@ def run_trainer(
     with watched(trainer, folder):
         done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     seconds = time.monotonic() - started
+    give_back()
     validation = None if trainer.eval_dataset is None else trainer.evaluate()["eval_loss"]
     accelerator = trainer.accelerator
     state = accelerator.get_state_dict(trainer.model_wrapped) if trainer.is_fsdp_enabled else None

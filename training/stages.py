@@ -28,6 +28,7 @@ from debate.errors import DissoiError, ModelAccessError, StoreError
 from debate.models.adapter import WEIGHTS
 from debate.models.adapter_folder import SHIPPED, adapter_folder
 from debate.models.limits import Budget, Figures, Meter, Price
+from debate.models.memory import give_back
 from debate.run_folder import CONFIG, STORE, write_whole
 from debate.store import Store
 from tournaments.calls import Calls
@@ -161,6 +162,7 @@ class Stages:
         except DissoiError as error:
             raise type(error)(f"stage {stage.name}: {error}") from error
         finally:
+            give_back()
             entry.seconds += time.monotonic() - begun
             self._write()
         entry.state = "done"

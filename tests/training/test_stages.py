@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -151,6 +154,26 @@ def test_a_stage_that_fails_is_named_and_not_done(tmp_path: Path) -> None:
     ran.does = lambda: 0
     Stages(tmp_path).run(first(ran))
     assert len(ran.calls) == 3
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_what_a_stage_leaves_behind_does_not_outlive_it(tmp_path: Path, code: int) -> None:
+    """Trainers refer to themselves, so they stay until somebody looks for such rings."""
+    left: list[weakref.ref[Any]] = []
+
+    def leave() -> int:
+        ring = Stages(tmp_path)
+        ring.own = ring  # type: ignore[attr-defined]
+        left.append(weakref.ref(ring))
+        return code
+
+    gc.disable()
+    try:
+        with contextlib.suppress(DissoiError):
+            Stages(tmp_path).run(first(Ran(leave)))
+        assert left[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_a_stage_gets_what_the_others_have_left_of_the_budget(tmp_path: Path) -> None:
