@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Generic, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
 from debate.agents.debater import Limits, ask_to_argue
-from debate.card import Card
 from debate.config import Config
 from debate.errors import ConfigError
 from debate.fingerprint import words
 from debate.models.base import Message, Messages
 from debate.prompts import Prompts
-from debate.question import Question
 from debate.quotes import Argument, Seat, to_markup
 from debate.record import Recorded
 from debate.transcript import Transcript, Turn
@@ -30,7 +28,8 @@ from debate.verdict import Verdict
 from debate.view import View
 from training.gather import Gathered
 from training.passages import keep_passages
-from training.rows import SOURCE, Row, RowSet, RowT, check_some, deduplicate, merge
+from training.rows import SOURCE, Row, RowSet, check_some
+from training.worth import TOO_LONG, Worth, settle
 
 GRAM = 5
 """So many words in a row that the story holds too are copied, in quotation marks or not."""
@@ -286,20 +285,6 @@ def by_one_of(player: str | None, names: Sequence[str]) -> bool:
     return not names or any(fnmatchcase(player or "", name) for name in names)
 
 
-class Worth(NamedTuple, Generic[RowT]):
-    """A row of a speech that is worth learning from.
-
-    Attributes:
-        row: The row.
-        margin: By how much the speaker's side was believed.
-        question: What it was about.
-    """
-
-    row: RowT
-    margin: float
-    question: Question
-
-
 def argument_row_set(
     gathered: Sequence[Gathered],
     config: ArgumentConfig,
@@ -319,11 +304,14 @@ def argument_row_set(
         ConfigError: The judge is not known.
         SourceError: No row is left.
     """
-    parts = []
+    found: list[Worth[Row]] = []
+    dropped: Counter[str] = Counter()
     for part in gathered:
-        made = argument_rows(part.recorded, config, prompts, source=part.config.debates, fits=fits)
-        parts.append(dataclasses.replace(made, dropped=dict(Counter(part.dropped) + Counter(made.dropped))))
-    rowset = deduplicate(merge(parts))
+        more, lost = _worth(part.recorded, config, prompts, source=part.config.debates, fits=fits)
+        found += more
+        dropped.update(part.dropped)
+        dropped.update(lost)
+    rowset = settle(found, dropped, balanced=config.balance)
     check_some(rowset, "argument")
     return rowset
 
@@ -352,9 +340,16 @@ def argument_rows(
     Raises:
         ConfigError: The judge is not known.
     """
+    return settle(*_worth(recorded, config, prompts, source=source, fits=fits), balanced=config.balance)
+
+
+def _worth(
+    recorded: Sequence[Recorded], config: ArgumentConfig, prompts: Prompts, *, source: str, fits: Fits | None
+) -> tuple[list[Worth[Row]], Counter[str]]:
+    """Find the speeches of one source that are worth learning from, and what is left out by why."""
     judge = pick_judge(recorded, config.judge) if config.won else None
     dropped: Counter[str] = Counter()
-    best: dict[tuple[Messages, str], Worth[Row]] = {}
+    found: list[Worth[Row]] = []
     for spoken in speeches(recorded):
         margin = _choose(spoken, config, judge)
         if isinstance(margin, str):
@@ -362,20 +357,13 @@ def argument_rows(
             continue
         view = fit_story(spoken.view, [spoken.turn.argument], _fitting(spoken, prompts, config.limits, fits))
         if view is None:
-            dropped["too long, even around its quotes"] += 1
+            dropped[TOO_LONG] += 1
             continue
         row = _row(spoken, view, prompts, config.limits, source)
         if config.won:
             row = dataclasses.replace(row, tags={**row.tags, "margin": f"{margin:.4f}"})
-        other = best.get((row.prompt, row.completion))
-        dropped["the same as another row"] += other is not None
-        if other is None or margin > other.margin:  # of several debates it counts where it won most clearly
-            best[row.prompt, row.completion] = Worth(row, margin, spoken.item.debate.transcript.question)
-    kept = list(best.values())
-    if config.balance:
-        kept, lost = balance(kept)
-        dropped.update(lost)
-    return RowSet(tuple(one.row for one in kept), Card.stories_of(one.question for one in kept), dict(+dropped))
+        found.append(Worth(row, margin, spoken.item.debate.transcript.question))
+    return found, dropped
 
 
 def _choose(spoken: Spoken, config: ArgumentConfig, judge: str | None) -> float | str:
@@ -428,30 +416,3 @@ def fit_story(view: View, arguments: Sequence[Argument], fits: Callable[[View], 
     noise = "".join(argument.plain() for argument in arguments)
     story = keep_passages(view.story or "", spans, lambda text: fits(shown(text)), noise=noise)
     return None if story is None else shown(story)
-
-
-def balance(kept: Sequence[Worth[RowT]]) -> tuple[list[Worth[RowT]], Mapping[str, int]]:
-    """Keep as many speeches for the right answer as for the wrong one within each question, the clearest wins.
-
-    Without it the filter for winning chooses questions whose right answer is easy to argue for.
-
-    Args:
-        kept: Speeches, each with its margin.
-
-    Returns:
-        Those that stay, in their order, and how many went, by why.
-    """
-    sides: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for index, one in enumerate(kept):
-        sides[one.row.question][one.row.tags["assigned"]].append(index)
-    staying: set[int] = set()
-    dropped: Counter[str] = Counter()
-    for by_side in sides.values():
-        right, wrong = by_side["right"], by_side["wrong"]
-        share = min(len(right), len(wrong))
-        why = "more for one side of their question" if share else "all for one side of their question"
-        dropped[why] += len(right) + len(wrong) - 2 * share
-        dropped["no gold answer to balance by"] += len(by_side["unknown"])
-        for side in (right, wrong):
-            staying.update(sorted(side, key=lambda index: (-kept[index].margin, index))[:share])
-    return [one for index, one in enumerate(kept) if index in staying], +dropped

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from debate.agents.debater import Limits, ask_to_argue
-from debate.card import Card
 from debate.config import Config
 from debate.models.base import Message
 from debate.prompts import Prompts, harmless
 from debate.quotes import extract_argument
 from debate.transcript import Candidate
 from debate.view import View
-from training.argument_rows import Fits, Spoken, Worth, balance, by_one_of, fit_story, speeches, written
+from training.argument_rows import Fits, Spoken, by_one_of, fit_story, speeches, written
 from training.gather import Gathered
-from training.rows import SOURCE, PairRow, RowSet, check_some, deduplicate, merge
+from training.rows import SOURCE, PairRow, RowSet, check_some
+from training.worth import TOO_LONG, Worth, settle
 
 
 class PairConfig(Config):
@@ -105,12 +105,15 @@ def pair_row_set(
     Raises:
         SourceError: No pair is left.
     """
-    parts = []
+    found: list[Worth[PairRow]] = []
+    dropped: Counter[str] = Counter()
     for part in gathered:
-        speeches_of = [one for one in speeches(part.recorded) if one.item.debate.failed is None]
-        made = pair_rows(speeches_of, config, prompts, source=part.config.debates, fits=fits)
-        parts.append(dataclasses.replace(made, dropped=dict(Counter(part.dropped) + Counter(made.dropped))))
-    rowset = deduplicate(merge(parts))
+        spoken = [one for one in speeches(part.recorded) if one.item.debate.failed is None]
+        more, lost = _worth(spoken, config, prompts, source=part.config.debates, fits=fits)
+        found += more
+        dropped.update(part.dropped)
+        dropped.update(lost)
+    rowset = settle(found, dropped, balanced=config.balance)
     check_some(rowset, "pair")
     return rowset
 
@@ -136,8 +139,15 @@ def pair_rows(
     Returns:
         Pairs, in the order of the turns, and what was left out by why.
     """
+    return settle(*_worth(spoken, config, prompts, source=source, fits=fits), balanced=config.balance)
+
+
+def _worth(
+    spoken: Sequence[Spoken], config: PairConfig, prompts: Prompts, *, source: str, fits: Fits | None
+) -> tuple[list[Worth[PairRow]], Counter[str]]:
+    """Find the pairs of one source that are worth learning from, and what is left out by why."""
     dropped: Counter[str] = Counter()
-    kept: list[Worth[PairRow]] = []
+    found: list[Worth[PairRow]] = []
     for one in spoken:
         if not by_one_of(one.item.debate.players[one.answer], config.players):
             dropped["another player"] += 1
@@ -149,11 +159,8 @@ def pair_rows(
         if isinstance(row, str):
             dropped[row] += 1
         else:
-            kept.append(Worth(row, row.margin, one.item.debate.transcript.question))
-    if config.balance:
-        kept, lost = balance(kept)
-        dropped.update(lost)
-    return RowSet(tuple(one.row for one in kept), Card.stories_of(one.question for one in kept), dict(dropped))
+            found.append(Worth(row, row.margin, one.item.debate.transcript.question))
+    return found, dropped
 
 
 def _row(
@@ -171,7 +178,7 @@ def _row(
 
     view = fit_story(spoken.view, [pair.better.argument, pair.worse.argument], fitting)
     if view is None:
-        return "too long, even around its quotes"
+        return TOO_LONG
     question = spoken.item.debate.transcript.question
     return PairRow(
         prompt=tuple(ask(view)),

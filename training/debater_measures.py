@@ -98,7 +98,8 @@ class SpeechMeasures:
         mostly_copied: Share of speeches more than half of which is copied.
         own: Share of the quoting speeches that quote a sentence known to speak for their own answer.
         other: Share of them that quote one known to speak for the other answer.
-        over_drawn: ``own`` less the chance that a sentence drawn from the story is such a sentence.
+        over_drawn: ``own`` less the chance that, of as many sentences drawn from the story as it quotes, one is such a
+            sentence.
         gain: Mean log-odds that quotes give their own answer, in nats.
         gain_over_drawn: The same less that of a drawn sentence, paired by speech.
         gain_wins: Share of speeches whose quotes give more than the drawn sentence; ties count one half.
@@ -175,7 +176,7 @@ def _point(gap: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """Whether a speech quotes what speaks for its own answer, or the other; and how likely a drawn sentence does."""
+    """Whether a speech quotes what speaks for its own answer, or the other; and how likely drawn sentences do."""
 
     own: bool
     other: bool
@@ -191,8 +192,23 @@ def _marks(one: Said) -> _Marks | None:
     sentences = sentences_of(one.question)
     own = _speaks_for(evidence, one.answer)
     other = _speaks_for(evidence, 1 - one.answer)
-    chance = fmean(own(quote) for quote in sentences) if sentences else 0.0
+    chance = chance_of_one(len(sentences), sum(map(own, sentences)), len(one.quotes))
     return _Marks(any(map(own, one.quotes)), any(map(other, one.quotes)), chance)
+
+
+def chance_of_one(sentences: int, wanted: int, drawn: int) -> float:
+    """Compute how likely one of the wanted sentences is among some drawn at random, none of them twice.
+
+    Args:
+        sentences: How many there are to draw from.
+        wanted: How many of them are wanted.
+        drawn: How many are drawn, at most all.
+
+    Returns:
+        1 − C(sentences − wanted, drawn) / C(sentences, drawn); 0 where there are none.
+    """
+    drawn = min(drawn, sentences)
+    return 1 - math.comb(sentences - wanted, drawn) / math.comb(sentences, drawn)
 
 
 def _speaks_for(evidence: NamedEvidence, answer: int) -> Callable[[Quote], bool]:
@@ -335,7 +351,7 @@ def compare_speeches(before: Sequence[Said], after: Sequence[Said], *, title: st
         ("more than half copied", one.mostly_copied, two.mostly_copied, None),
         ("quote speaks for the own answer", one.own, two.own, None),
         ("quote speaks for the other answer", one.other, two.other, None),
-        ("own answer, over a drawn sentence", one.over_drawn, two.over_drawn, None),
+        ("own answer, over drawn sentences", one.over_drawn, two.over_drawn, None),
         ("raises the own answer more than a drawn sentence", one.gain_wins, two.gain_wins, None),
     ]
     numbers: list[tuple[str, Interval | float | None, Interval | float | None]] = [
@@ -348,7 +364,8 @@ def compare_speeches(before: Sequence[Said], after: Sequence[Said], *, title: st
     rows += [[name, *(_shown(value, percent=False) for value in values), None] for name, *values in numbers]
     note = (
         f"{two.speeches} speeches on {two.stories} stories, one for each answer of a question. Which sentences speak "
-        "for an answer is known of dossiers and shipped stories; a drawn sentence is of the same story. What is said "
+        "for an answer is known of dossiers and shipped stories; drawn sentences are of the same story, as many as are "
+        "quoted. What is said "
         "of quotes is of the speeches that have a verified one. Intervals are 95 %, robust by story."
     )
     columns = [Column("figure"), Column("before"), Column("after"), Column("difference")]

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from debate.card import Card, check_unseen
+from debate.card import Card, check_judge_unseen, check_unseen
 from debate.command import Command, Invocation
 from debate.config import NOT_IN_DIGEST, Config
+from debate.errors import SourceError
 from debate.models.base import Messages
 from debate.models.load import ModelConfig, ModelField
 from debate.prompts import Prompts
@@ -22,7 +23,7 @@ from debate.report import Column, Table, print_table
 from debate.run_folder import RunFolder
 from tournaments.players import PlayerConfig, SpeechConfig
 from tournaments.questions import choose_questions
-from training.argument_rows import ArgumentConfig, Fits, argument_row_set
+from training.argument_rows import ArgumentConfig, Fits, argument_row_set, pick_judge
 from training.candidate_pairs import PairConfig, pair_row_set
 from training.debater_fit import Method, PreferenceSettings, RowsToFit, fit_debater, lengths_of
 from training.debater_measures import Said, SpeechesConfig, compare_speeches, measure_player, measure_speeches
@@ -33,7 +34,8 @@ from training.gather import DataConfig, Gathered, gather_all
 from training.rows import AnyRows, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
-from training.start import cards_from, with_start
+from training.start import adapter_facts, cards_from, with_start
+from training.worth import TOO_LONG, short_enough
 
 KIND: Final = "debater"
 NAME = "debater"
@@ -84,6 +86,11 @@ class DebaterTrainingConfig(TrainingConfig):
                 f"{key} asks for {learned.min_words} to {learned.max_words} words, but speech for {asked[0]} to "
                 f"{asked[1]}; give both the same, for it is in the prompt that the debater learns to answer"
             )
+        if self.method == "dpo" and self.adapter.dropout:
+            raise ValueError(
+                f"adapter.dropout {self.adapter.dropout:g}: dpo holds the debater against itself, of which nothing may "
+                "be left out at random; set it to 0"
+            )
         return self
 
 
@@ -95,12 +102,22 @@ class Material(NamedTuple):
         validation: Whose loss is logged.
         measured: The questions that are spoken on, by name.
         everything: All questions.
+        judges: Whose verdicts say who won, where that counts.
     """
 
     rows: AnyRows
     validation: AnyRows | None
     measured: dict[str, list[Question]]
     everything: list[Question]
+    judges: list[JsonValue]
+
+
+def judges_of(config: DebaterTrainingConfig, gathered: Sequence[Gathered]) -> list[JsonValue]:
+    """Name whose verdicts say which speeches won; of published debates whoever ended each."""
+    if config.method != "sft" or not config.arguments.won:
+        return []
+    named = (pick_judge(part.recorded, config.arguments.judge) for part in gathered)
+    return list(dict.fromkeys(name or "whoever ended the debate" for name in named))
 
 
 def read_material(config: DebaterTrainingConfig, prompts: Prompts, base: Base) -> Material:
@@ -113,9 +130,11 @@ def read_material(config: DebaterTrainingConfig, prompts: Prompts, base: Base) -
     train, held = parts[: len(config.data)], parts[len(config.data) :]
     rows = make_rows(config, train, prompts, base)
     check_fold(rows, "debater")
+    check_short(rows, config.fit, base, "training")
     validation = make_rows(config, held, prompts, base) if held else None
     if validation is not None:
         check_fold(validation, "validation")
+        check_short(validation, config.fit, base, "validation")
     measured = {name: choose_questions(one, config.seed) for name, one in config.measure.items()}
     everything = [question for part in parts for question in part.questions]
     asked = [question for questions in measured.values() for question in questions]
@@ -123,7 +142,8 @@ def read_material(config: DebaterTrainingConfig, prompts: Prompts, base: Base) -
     own = Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest)
     for card in cards_from(config.start, own):
         check_unseen(card, apart, who="the debater that this configuration trains")
-    return Material(rows, validation, measured, [*everything, *asked])
+    check_judge_unseen(ModelConfig(name=config.base), apart)
+    return Material(rows, validation, measured, [*everything, *asked], judges_of(config, train))
 
 
 def make_rows(config: DebaterTrainingConfig, gathered: Sequence[Gathered], prompts: Prompts, base: Base) -> AnyRows:
@@ -132,6 +152,29 @@ def make_rows(config: DebaterTrainingConfig, gathered: Sequence[Gathered], promp
     if config.method == "sft":
         return argument_row_set(gathered, config.arguments, prompts, fits=fits)
     return pair_row_set(gathered, config.pairs, prompts, fits=fits)
+
+
+def check_short(rowset: AnyRows, fit: FitSettings, base: Base, what: str) -> None:
+    """Hold that few speeches were left out because not even their quotes fit.
+
+    Args:
+        rowset: The rows, with what was left out.
+        fit: With ``max_length`` and ``max_cut``.
+        base: With its context.
+        what: The rows, for the message.
+
+    Raises:
+        SourceError: They were too many.
+    """
+    over = rowset.dropped.get(TOO_LONG, 0)
+    every = over + short_enough(rowset)
+    if over > fit.max_cut * every:
+        longest = min(fit.max_length or base.context, base.context)
+        raise SourceError(
+            f"{over} of {every} {what} rows have more than {longest} tokens even with the story cut to what they "
+            f"quote, above fit.max_cut {fit.max_cut:g}; raise fit.max_length, at most to the model's context of "
+            f"{base.context}, or give shorter debates"
+        )
 
 
 def fits_in(fit: FitSettings, base: Base) -> Fits:
@@ -211,9 +254,11 @@ def card_of(
         "method": config.method,
         "start": config.start,
         "learned from": learned.model_dump(mode="json"),
+        "judges": material.judges,
         "players": count_tags(material.rows, "player"),
         "assigned": count_tags(material.rows, "assigned"),
         **facts_of(config, KIND, material.rows, fitted, figures),
+        "adapter": adapter_facts(config),
     }
     rows = material.rows
     own = Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest, facts=facts)

@@ -36,7 +36,7 @@ from training.judge_rows import JudgeReply, judge_row_set
 from training.rows import Row, RowSet, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
-from training.start import cards_from, with_start
+from training.start import adapter_facts, cards_from, with_start
 
 KIND: Final = "judge"
 
@@ -172,6 +172,7 @@ class Training(NamedTuple):
         """Describe the judge that was trained."""
         config, rows = self.config, self.material.rows
         facts = {"judge": config.judge, "start": config.start, **facts_of(config, KIND, rows, fitted, figures)}
+        facts["adapter"] = adapter_facts(config)
         own = Card(kind=KIND, base=config.base, stories=rows.stories, data=rows.digest, facts=facts)
         return with_start(config.start, own)
 

@@ -131,6 +131,7 @@ def facts_of(
         "adapter": config.adapter.model_dump(mode="json"),
         "fit": config.fit.model_dump(mode="json"),
         "seed": config.seed,
+        "sources": dict(rows.kept),
         "protocols": count_tags(rows, "protocol"),
         "folds": dict(rows.folds),
         "rows": fitted.rows,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from debate.card import Card
 from debate.prompts import Prompts
 from optimizers.reward import read_speech
-from training.argument_rows import Spoken, Worth, balance, by_one_of, speeches
+from training.argument_rows import Spoken, by_one_of, speeches
 from training.candidate_pairs import Pair, PairConfig, pair_of
 from training.gather import Gathered
-from training.rows import SOURCE, PairRow, RowSet, check_some, deduplicate, merge
+from training.rows import SOURCE, PairRow, RowSet, check_some
+from training.worth import Worth, settle
 
 
 def reward_row_set(gathered: Iterable[Gathered], config: PairConfig, prompts: Prompts) -> RowSet[PairRow]:
@@ -31,13 +31,19 @@ def reward_row_set(gathered: Iterable[Gathered], config: PairConfig, prompts: Pr
     Raises:
         SourceError: No pair is left.
     """
-    parts = [_rows(part, config, prompts) for part in gathered]
-    rowset = deduplicate(merge(parts))
+    found: list[Worth[PairRow]] = []
+    dropped: Counter[str] = Counter()
+    for part in gathered:
+        more, lost = _worth(part, config, prompts)
+        found += more
+        dropped.update(lost)
+    rowset = settle(found, dropped, balanced=config.balance)
     check_some(rowset, "preference")
     return rowset
 
 
-def _rows(gathered: Gathered, config: PairConfig, prompts: Prompts) -> RowSet[PairRow]:
+def _worth(gathered: Gathered, config: PairConfig, prompts: Prompts) -> tuple[list[Worth[PairRow]], Counter[str]]:
+    """Find the pairs of one source, and what is left out by why."""
     dropped = Counter(gathered.dropped)
     kept: list[Worth[PairRow]] = []
     for spoken in speeches(item for item in gathered.recorded if item.debate.failed is None):
@@ -50,10 +56,7 @@ def _rows(gathered: Gathered, config: PairConfig, prompts: Prompts) -> RowSet[Pa
             dropped["the same speech"] += 1
         else:
             kept.append(Worth(row, row.margin, spoken.item.debate.transcript.question))
-    if config.balance:
-        kept, lost = balance(kept)
-        dropped.update(lost)
-    return RowSet(tuple(one.row for one in kept), Card.stories_of(one.question for one in kept), dict(dropped))
+    return kept, dropped
 
 
 def _pair(spoken: Spoken, config: PairConfig) -> Pair | str:

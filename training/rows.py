@@ -33,6 +33,8 @@ LINES: Final = "train.jsonl"
 SCHEMA: Final = 1
 SOURCE: Final = "source"
 """The tag that says which source a row came from."""
+SAME: Final = "the same as another row"
+"""Why a row is left out that is there already."""
 _EXAMPLES = 3  # stories that a message names
 
 Format = Literal["datasets", "openai"]
@@ -136,13 +138,14 @@ def deduplicate(rowset: RowSet[RowT]) -> RowSet[RowT]:
     """Keep the first of the rows that have the same prompt and the same completion, or pair of them."""
     first: dict[tuple[Messages, ...], RowT] = {}
     for row in rowset.rows:
-        first.setdefault(_content(row), row)
+        first.setdefault(content_of(row), row)
     twice = len(rowset.rows) - len(first)
-    dropped = {**rowset.dropped, **({"the same as another row": twice} if twice else {})}
+    dropped = {**rowset.dropped, **({SAME: twice} if twice else {})}
     return RowSet(tuple(first.values()), rowset.stories, dropped)
 
 
-def _content(row: Row | PairRow) -> tuple[Messages, ...]:
+def content_of(row: Row | PairRow) -> tuple[Messages, ...]:
+    """Return what is trained on, without what is known of it: equal for rows that are the same."""
     return (tuple(row.prompt), *((Message("assistant", text),) for text in _completions(row)))
 
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from debate.card import Card, write_card
 from debate.errors import StoreError
 from debate.models import adapter_folder
-from debate.models.adapter import WEIGHTS
+from debate.models.adapter import CONFIG, WEIGHTS
+from debate.models.embedded import HUB_ID
+from debate.models.embedded import NAME as EMBEDDED
 from training.fitting import Base, TrainingError, hub_id_of, load_base
 
 if TYPE_CHECKING:
@@ -56,12 +58,17 @@ def save_adapter(model: PeftModel, folder: Path, state: dict[str, Tensor] | None
 
 
 def save_card(folder: Path, card: Card) -> None:
-    """Write a card beside weights: for commands ``dissoi.json``, and in words ``README.md``."""
+    """Write a card beside weights: for commands ``dissoi.json``, and in words ``README.md``, as the hub reads it.
+
+    Args:
+        folder: Of an adapter, or of a whole model.
+        card: The card.
+    """
     write_card(folder, card)
     lines = [
         "---",
-        f"base_model: {card.base}",
-        "library_name: peft",
+        f"base_model: {_hub_name(card.base)}",
+        f"library_name: {'peft' if (folder / CONFIG).is_file() else 'transformers'}",
         "---",
         "",
         f"# A {card.kind} on {card.base}",
@@ -71,6 +78,14 @@ def save_card(folder: Path, card: Card) -> None:
         *(f"- {name}: {_in_words(value)}" for name, value in card.facts.items()),
     ]
     (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _hub_name(base: str) -> str:
+    """What the hub calls a base, by its name in a configuration; see ``hub_id_of``."""
+    path = base.removeprefix("hf/")
+    if base == EMBEDDED:
+        return HUB_ID
+    return hub_id_of(Path(path).expanduser()) if Path(path).expanduser().is_dir() else path
 
 
 def _in_words(value: Any) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pydantic import JsonValue
+
 from debate.card import Card, read_card
 from debate.errors import ConfigError
+from debate.models.adapter_folder import adapter_folder
 from training.fitting import AdapterSettings, Base, add_adapter, load_base
 
 if TYPE_CHECKING:
@@ -74,6 +78,16 @@ def find_start(start: str, base: str) -> Path:
             "judge or debater"
         )
     return folder
+
+
+def adapter_facts(settings: Settings) -> dict[str, JsonValue]:
+    """Return what kind of adapter is trained, for its card: one that is gone on with keeps its rank and layers."""
+    own: dict[str, JsonValue] = settings.adapter.model_dump(mode="json")
+    if settings.start is None:
+        return own
+    kept = json.loads((adapter_folder(settings.start) / "adapter_config.json").read_text(encoding="utf-8"))
+    named = {"r": "r", "alpha": "lora_alpha", "dropout": "lora_dropout", "targets": "target_modules"}
+    return own | {name: kept[theirs] for name, theirs in named.items() if theirs in kept}
 
 
 def cards_from(start: str | None, own: Card) -> list[Card]:

@@ -24,6 +24,7 @@ from debate.windows import GAP
 from tests.stage import LIMITS, Stage, question
 from training.argument_rows import (
     ArgumentConfig,
+    argument_row_set,
     argument_rows,
     copied_share,
     heard,
@@ -32,7 +33,9 @@ from training.argument_rows import (
     speeches,
     written,
 )
+from training.gather import DataConfig, Gathered
 from training.passages import keep_passages
+from training.worth import short_enough
 
 PROMPTS = Prompts()
 STORY = (
@@ -220,6 +223,25 @@ def test_a_speech_given_in_several_debates_is_one_row() -> None:
     found = argument_rows(items, WIDE, PROMPTS)
     assert [row.tags["debate"] for row in found.rows] == ["d1", "d2"]
     assert found.dropped["the same as another row"] == 1
+
+
+def test_what_several_runs_share_is_one_row_and_their_sides_stay_even() -> None:
+    def part(name: str, wrong: str) -> Gathered:
+        """A run in which the same speech for the right answer won, and one of its own for the wrong answer."""
+        items = (
+            debate(said(good("Ana", ANA), 0), id_=f"{name} right"),
+            debate(said(good("Tomas", TOMAS) + wrong, 1), id_=f"{name} wrong", share=0.1),
+        )
+        return Gathered(DataConfig(debates=f"run:{name}"), items, {"another fold": 2})
+
+    found = argument_row_set([part("one", " First."), part("two", " Second.")], WIDE, PROMPTS)
+    assert [row.tags["assigned"] for row in found.rows] == ["right", "wrong"]
+    assert found.dropped == {
+        "another fold": 4,
+        "the same as another row": 1,
+        "more for one side of their question": 1,
+    }
+    assert short_enough(found) == 4
 
 
 def test_a_story_that_is_too_long_is_cut_around_the_quotes_and_the_question_is_not() -> None:

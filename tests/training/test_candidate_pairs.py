@@ -115,7 +115,7 @@ def test_a_reply_that_forges_the_end_of_a_message_stays_text() -> None:
 
 def test_pairs_are_balanced_within_a_question() -> None:
     def item(answer: int, score: float) -> Recorded:
-        return turn(dataclasses.replace(BEST, score=score), WORST, answer=answer)
+        return turn(candidate(f"At {score}: <quote>Ana shut the gate</quote>", score), WORST, answer=answer)
 
     items = [item(0, 1.0), item(0, 3.0), item(1, 2.0)]
     found = pair_rows(list(speeches(items)), CONFIG.model_copy(update={"balance": True}), PROMPTS)

@@ -11,22 +11,39 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debate.card import Card, write_card
+from debate.card import Card, read_card, write_card
 from debate.errors import ConfigError, ModelAccessError, SourceError
 from debate.models.base import Message
+from debate.models.embedded import NAME
 from debate.models.load import ModelConfig, open_model
+from debate.question import Question
+from debate.record import Debate, Recorded
+from debate.transcript import Transcript
+from debate.verdict import Verdict
 from tests.tiny import save_adapter, save_model, save_reward
 from training.debater_fit import AnyRow, Lengths, RowsToFit, fit_debater, lengths_of, make_trainer, replies
-from training.finetune_debater import DebaterTrainingConfig
+from training.finetune_debater import DebaterTrainingConfig, check_short, judges_of
 from training.fitted import Fitted
-from training.fitting import AdapterSettings, Base, Process, TrainingError, find_base, read_metrics, watched
+from training.fitting import (
+    AdapterSettings,
+    Base,
+    FitSettings,
+    Process,
+    TrainingError,
+    find_base,
+    read_metrics,
+    watched,
+)
+from training.gather import DataConfig, Gathered
 from training.packed_forward import group_order
-from training.rows import PairRow, Row
-from training.saving import ADAPTER
-from training.start import cards_from, load_start
+from training.rows import SAME, PairRow, Row, RowSet
+from training.saving import ADAPTER, save_card
+from training.start import adapter_facts, cards_from, load_start
+from training.worth import TOO_LONG
 
 WORDS = ("fog", "sea", "bell", "boat", "lamp", "A", "B", "C")
 
@@ -301,6 +318,55 @@ def test_what_is_no_start_is_refused_before_anything_is_trained(base: Base, tmp_
     write_card(other, own.model_copy(update={"base": "hf/other"}))
     with pytest.raises(ConfigError, match="was trained on 'hf/other', not on"):
         cards_from(str(other), own)
+
+
+def test_too_many_speeches_that_do_not_fit_stop_the_training(base: Base) -> None:
+    rows = tuple(row for row in rows_of(46) if isinstance(row, Row))
+    others = {SAME: 1, "more for one side of their question": 1, "not won by the margin": 900}
+    check_short(RowSet(rows, (), {**others, TOO_LONG: 1}), FitSettings(max_cut=0.03), base, "training")  # 1 of 49
+    with pytest.raises(SourceError, match=r"2 of 50 training rows have more than 99 tokens even .*fit\.max_cut 0\.03"):
+        check_short(
+            RowSet(rows, (), {**others, TOO_LONG: 2}), FitSettings(max_cut=0.03, max_length=99), base, "training"
+        )
+
+
+def test_the_card_names_whose_verdicts_said_who_won() -> None:
+    question = Question("q", "Who?", ("A.", "B."), 0, "A story.", "s", "debater")
+    transcript = Transcript(question, (0, 1))
+
+    def part(judge: str, tags: Mapping[str, str] | None = None) -> Gathered:
+        verdicts = tuple(Verdict(judge, order, (0.8, 0.2)) for order in ((0, 1), (1, 0)))
+        held = Recorded(Debate("d", "simultaneous", transcript, ("x", "y"), tags=tags or {}), verdicts)
+        return Gathered(DataConfig(debates="run:there"), (held,), {})
+
+    parts = [part("one"), part("two"), part("one"), part("person", {"judge": "person"})]
+    assert judges_of(settings(), parts) == ["one", "two", "whoever ended the debate"]
+    assert judges_of(settings("dpo"), parts) == []
+
+
+def test_the_card_tells_of_the_adapter_that_was_gone_on_with(base: Base, tmp_path: Path) -> None:
+    start = save_adapter(base.folder, tmp_path / "start", rank=3)
+    assert adapter_facts(settings())["r"] == 8
+    found = adapter_facts(settings(start=start))
+    assert (found["r"], found["alpha"]) == (3, 6)
+    assert set(found["targets"]) == {"q_proj", "v_proj", "o_proj", "down_proj"}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("base_name", "hub"),
+    [(NAME, "HuggingFaceTB/SmolLM2-135M-Instruct"), ("hf/Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-7B-Instruct")],
+)
+def test_a_model_card_says_what_the_hub_must_know(tmp_path: Path, base_name: str, hub: str) -> None:
+    card = Card(kind="judge", base=base_name, stories=(), data="0" * 64)
+    for name, library in (("adapter", "peft"), ("merged", "transformers")):
+        folder = tmp_path / name
+        folder.mkdir()
+        if name == "adapter":
+            (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
+        save_card(folder, card)
+        head = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---")[1])
+        assert head == {"base_model": hub, "library_name": library}
+        assert read_card(folder) == card
 
 
 def test_rows_of_one_story_stand_together_and_each_once() -> None:

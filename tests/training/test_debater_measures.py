@@ -23,6 +23,7 @@ from debate.transcript import Transcript, Turn
 from tournaments.players import PlayerConfig, SpeechConfig
 from training.debater_measures import (
     Said,
+    chance_of_one,
     compare_speeches,
     drawn_sentence,
     measure_player,
@@ -72,6 +73,20 @@ def test_quotes_are_held_against_what_is_known_of_the_story() -> None:
     assert found.over_drawn.value == pytest.approx(1 / 3 - chance)
     assert (found.speeches, found.stories, found.failed) == (4, 1, 0)
     assert found.gain is None
+
+
+def test_more_quotes_are_held_against_as_many_drawn_sentences() -> None:
+    # Two of five sentences wanted, two drawn: of the ten pairs all but the three without a wanted one.
+    assert chance_of_one(5, 2, 2) == pytest.approx(7 / 10)
+    assert (chance_of_one(5, 2, 1), chance_of_one(5, 0, 3), chance_of_one(0, 0, 2)) == pytest.approx((2 / 5, 0, 0))
+    assert chance_of_one(5, 1, 9) == 1
+    dossier = DOSSIERS[0]
+    filler = next(
+        quote for quote in sentences_of(dossier.question) if quote.text not in {dossier.quote(0), dossier.quote(1)}
+    )
+    found = measure_speeches([said(dossier, 0, f"{quoting(dossier.quote(0))} {quoting(filler.text)}")])
+    assert found.over_drawn is not None
+    assert found.over_drawn.value == pytest.approx(1 - 2 / len(sentences_of(dossier.question)))
 
 
 def test_a_part_of_the_evidence_counts_and_a_brush_with_it_does_not() -> None:
