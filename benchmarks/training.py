@@ -7,6 +7,9 @@ figure is the median over the steps of all ``--repeats`` but the first step of e
 
 ``--rows N`` (default 64), ``--batch N`` (8), ``--repeats N`` (2), ``--threads N``. Wall-clock rates hold on a quiet
 machine only; CPU seconds, and ratios within one run, nearly so on a busy one.
+
+``--memory`` trains by this repository's trainer alone and prints this process's resident memory after each step (on
+Linux; with glibc what a step has freed is still in it), and once everything is given back.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from debate.models.embedded import NAME
+from debate.models.memory import give_back
 from debate.prompts import Prompts
 from training.argument_rows import argument_row_set
 from training.debater_fit import RowsToFit, make_trainer
@@ -59,6 +63,28 @@ def timed(trainer: Any) -> list[Step]:
     trainer.add_callback(Marks())
     trainer.train()
     return [Step(new.wall - old.wall, new.cpu - old.cpu) for old, new in pairwise(marks)]
+
+
+def remembered(trainer: Any) -> None:
+    """Train, and print resident memory after each step."""
+    from transformers import PrinterCallback, TrainerCallback
+
+    from training.trimming import Trimming
+
+    class Marks(TrainerCallback):
+        def on_step_end(self, _args: Any, state: Any, *_: Any, **__: Any) -> None:
+            Console().print(f"step {state.global_step}: {resident_mib():,.0f} MiB")
+
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(Marks())
+    trainer.add_callback(Trimming())
+    trainer.train()
+
+
+def resident_mib() -> float:
+    """Return this process's resident memory."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS:"))
 
 
 class Case(NamedTuple):
@@ -163,8 +189,16 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument("--memory", action="store_true")
     options = parser.parse_args()
     case = CASES[options.kind](options.rows, options.batch)
+    if options.memory:
+        for _ in range(options.repeats):
+            with tempfile.TemporaryDirectory() as folder:
+                remembered(case.ours(Path(folder)))
+            give_back()
+            Console().print(f"given back: {resident_mib():,.0f} MiB")
+        return
     ways: dict[str, Callable[[Path], Any]] = {"TRL, plain": lambda folder: plain(case, folder), "here": case.ours}
     steps: dict[str, list[Step]] = {name: [] for name in ways}
     losses: dict[str, float] = {}
