@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+from numpy.typing import NDArray
+
 from debate.metrics.accuracy import accuracy, unparsed_share
 from debate.metrics.agreement import cohen_kappa
 from debate.metrics.intervals import FEW_CLUSTERS, Interval, cluster_mean
@@ -134,13 +137,18 @@ def rank_correlation(one: Ratings, other: Ratings) -> tuple[float | None, int]:
     ]
     if len(names) < FEWEST_PLAYERS:
         return None, len(names)
-    from scipy.stats import rankdata
-
     # What differs by rounding alone is level.
-    ranks = [rankdata([round(found.players[name].elo, 6) for name in names]) for found in (one, other)]
+    ranks = [_ranks([round(found.players[name].elo, 6) for name in names]) for found in (one, other)]
     centred = [row - row.mean() for row in ranks]
     spread = float((centred[0] @ centred[0]) * (centred[1] @ centred[1])) ** 0.5
     return (None if spread == 0 else float(centred[0] @ centred[1]) / spread), len(names)
+
+
+def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """Ranks from 1; level values share the mean of theirs (``scipy.stats`` has this too, and takes long to import)."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean: NDArray[np.float64] = np.cumsum(counts) - (counts - 1) / 2
+    return mean[place]
 
 
 def accuracy_difference(recorded: Sequence[Recorded], reference: Sequence[Recorded]) -> Interval | None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Container, Sequence
+from functools import lru_cache
 
 from debate.quotes import Quote, quote_span
 from debate.sentences import sentence_spans
@@ -32,9 +33,15 @@ def quotable(story: str, max_words: int, min_words: int = MIN_WORDS, spoken: Con
     Returns:
         Verified quotes.
     """
-    quotes = [quote_span(story, start, end) for start, end in sentence_spans(story)]
-    verified = list(dict.fromkeys(quote for quote in quotes if quote.verified and quote.text not in spoken))
+    verified = [quote for quote in _sentences(story) if quote.text not in spoken]
     return [quote for quote in verified if min_words <= len(quote.text.split()) <= max_words] or verified
+
+
+# As many stories as story_index keeps: every speech of every debate on a story asks for its sentences.
+@lru_cache(maxsize=1024)
+def _sentences(story: str) -> tuple[Quote, ...]:
+    quotes = (quote_span(story, start, end) for start, end in sentence_spans(story))
+    return tuple(dict.fromkeys(quote for quote in quotes if quote.verified))
 
 
 def overlaps(view: View, quotes: Sequence[Quote]) -> list[float]:
