@@ -72,7 +72,7 @@ def remembered(trainer: Any) -> None:
     from training.trimming import Trimming
 
     class Marks(TrainerCallback):
-        def on_step_end(self, _args: Any, state: Any, *_: Any, **__: Any) -> None:
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - theirs
             Console().print(f"step {state.global_step}: {resident_mib():,.0f} MiB")
 
     trainer.remove_callback(PrinterCallback)
