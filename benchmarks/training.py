@@ -69,15 +69,12 @@ def remembered(trainer: Any) -> None:
     """Train, and print resident memory after each step."""
     from transformers import PrinterCallback, TrainerCallback
 
-    from training.trimming import Trimming
-
     class Marks(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - theirs
             Console().print(f"step {state.global_step}: {resident_mib():,.0f} MiB")
 
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(Marks())
-    trainer.add_callback(Trimming())
     trainer.train()
 
 

@@ -90,9 +90,6 @@ def run_trainer(
     """
     if fit.compile:
         compile_parts(trainer.model)
-    from training.trimming import Trimming
-
-    trainer.add_callback(Trimming())
     started = time.monotonic()
     with watched(trainer, folder):
         done = trainer.train(resume_from_checkpoint=last_checkpoint(folder))
