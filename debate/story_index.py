@@ -176,7 +176,8 @@ def _tokens(text: str) -> Iterator[_Token]:
     """Fold neutralised text into tokens; offsets are into ``text``."""
     for found in _TOKEN.finditer(text.translate(_STRAIGHT)):
         kind, piece, start, end = found.lastgroup, found[0], found.start(), found.end()
-        if kind == "word" and (cut := _CONTRACTION.fullmatch(piece)):
+        # Few words can be cut: the pattern is tried on those alone that hold what it ends on.
+        if kind == "word" and ("'" in piece or len(piece) == len("cannot")) and (cut := _CONTRACTION.fullmatch(piece)):
             middle = start + len(cut["stem"] or cut["can"])
             yield _Token(piece[: middle - start], start, middle, glued=False)
             yield _Token(piece[middle - start :], middle, end, glued=True)

@@ -198,10 +198,11 @@ class Row:
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a field that must be a list of texts."""
         values = self.items(key)
-        for index, value in enumerate(values):
-            if not isinstance(value, str):
-                raise self.error(f"field {key!r}, item {index} is a {_kind(value)}; text is needed")
-        return tuple(str(value) for value in values)
+        texts = tuple(value for value in values if isinstance(value, str))
+        if len(texts) < len(values):
+            index, value = next((at, value) for at, value in enumerate(values) if not isinstance(value, str))
+            raise self.error(f"field {key!r}, item {index} is a {_kind(value)}; text is needed")
+        return texts
 
     def numbers(self, key: str) -> tuple[float, ...]:
         """Return a field that must be a list of numbers."""

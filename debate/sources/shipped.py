@@ -6,6 +6,7 @@ Stories with questions on them, and multiple-choice questions without a story; `
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -54,7 +55,8 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
         yield from _choices(source)
         return
     for path in sorted((data_folder() / name).glob("*.yaml")):
-        story = read_story(path)
+        state = path.stat()
+        story = _read_once(path, state.st_mtime_ns, state.st_size)
         fold = next((fold for fold in FOLDS if fold == story.text("fold")), None)
         if fold is None:
             raise story.error(f"fold {story.text('fold')!r} is not one of {', '.join(get_args(Fold))}")
@@ -70,6 +72,11 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
                 source=source,
                 fold=fold,
             )
+
+
+@functools.lru_cache(maxsize=128)
+def _read_once(path: Path, _changed: int, _size: int) -> Row:
+    return read_story(path)
 
 
 def _choices(source: str) -> Iterator[Question]:
