@@ -21,6 +21,7 @@ from training.fitting import (
     dtype_of,
     set_threads,
 )
+from training.quoted_tokens import Learn, quote_labels, quoted_tokens
 from training.rows import PairRow, Row, to_dataset
 from training.saving import ADAPTER, save_adapter
 from training.start import load_start
@@ -67,6 +68,8 @@ class Settings(Protocol):
     @property
     def packed(self) -> bool | None: ...  # noqa: D102
     @property
+    def learn(self) -> Learn: ...  # noqa: D102
+    @property
     def seed(self) -> int: ...  # noqa: D102
 
 
@@ -91,15 +94,16 @@ def replies(row: AnyRow) -> tuple[str, ...]:
     return (row.completion,) if isinstance(row, Row) else (row.chosen, row.rejected)
 
 
-def lengths_of(rows: Sequence[AnyRow], texts: Texts) -> list[Lengths]:
+def lengths_of(rows: Sequence[AnyRow], texts: Texts, learn: Learn = "speech") -> list[Lengths]:
     """Count tokens of rows.
 
     Args:
         rows: Rows; of a pair the longer speech counts for its whole length, both for what is learned.
         texts: The tokenizer.
+        learn: Whether whole speeches are learned or their quotes alone.
 
     Raises:
-        SourceError: A reply is empty.
+        SourceError: A reply is empty, or quotes nothing and nothing but quotes is learned.
     """
     found = []
     for row in rows:
@@ -108,8 +112,11 @@ def lengths_of(rows: Sequence[AnyRow], texts: Texts) -> list[Lengths]:
             raise SourceError(
                 f"question {row.question!r}: a speech of its row is empty, so there is nothing to learn; leave it out"
             )
-        spoken = [len(texts.exchange(row.prompt, reply)) - prompt for reply in replies(row)]
-        found.append(Lengths(prompt + max(spoken), sum(spoken)))
+        said = [texts.exchange(row.prompt, reply)[prompt:].tolist() for reply in replies(row)]
+        learned = sum(map(len, said)) if learn == "speech" else sum(sum(quoted_tokens(one, texts)) for one in said)
+        if not learned:
+            raise SourceError(f"question {row.question!r}: a speech of its row quotes nothing; leave it out")
+        found.append(Lengths(prompt + max(map(len, said)), learned))
     return found
 
 
@@ -184,9 +191,22 @@ def make_trainer(rows: RowsToFit, base: Base, settings: Settings, process: Proce
         kinds = [dpo.loss, *(["sft"] if dpo.sft_weight else [])]
         weights = [1.0, *([dpo.sft_weight] if dpo.sft_weight else [])]
         trainer = PairTrainer(args=DPOConfig(**common, beta=dpo.beta, loss_type=kinds, loss_weights=weights), **parts)
+    if settings.learn == "quotes":
+        _learn_quotes(trainer, base.texts)
     if packed:
         add_packed_forward(trainer.accelerator.unwrap_model(trainer.model).get_base_model())
     return trainer
+
+
+def _learn_quotes(trainer: Any, texts: Texts) -> None:
+    """Take from what a trainer has made of its rows the labels outside quotes."""
+
+    def quotes(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {"labels": quote_labels(row["labels"], texts)}
+
+    trainer.train_dataset = trainer.train_dataset.map(quotes)
+    if trainer.eval_dataset is not None:
+        trainer.eval_dataset = trainer.eval_dataset.map(quotes)
 
 
 def _dataset(rows: Sequence[AnyRow], texts: Texts) -> Dataset:

@@ -31,6 +31,7 @@ from training.fitted import Fitted
 from training.fitting import AdapterSettings, Base, FitSettings, Process, cut_long, find_base
 from training.folder import TrainingConfig, count_tags, facts_of, leave, open_folder
 from training.gather import DataConfig, Gathered, gather_all
+from training.quoted_tokens import Learn
 from training.rows import AnyRows, check_fold
 from training.rows_command import counts_table
 from training.saving import ADAPTER, MERGED, save_card, save_merged
@@ -54,6 +55,11 @@ class DebaterTrainingConfig(TrainingConfig):
     )
     data: tuple[DataConfig, ...] = Field(min_length=1, description="recorded debates to learn from, of fold debater")
     arguments: ArgumentConfig = Field(ArgumentConfig(), description="which speeches sft learns from")
+    learn: Learn = Field(
+        "speech",
+        description="what sft learns of a speech: all of it; or its quotes alone, for a debater that has the form "
+        "already and shall learn where to look",
+    )
     pairs: PairConfig = Field(PairConfig(), description="which candidates dpo learns from")
     measure: dict[str, SpeechesConfig] = Field(
         {}, description="questions that it speaks on before and after training, by a name; on stories it never saw"
@@ -86,6 +92,8 @@ class DebaterTrainingConfig(TrainingConfig):
                 f"{key} asks for {learned.min_words} to {learned.max_words} words, but speech for {asked[0]} to "
                 f"{asked[1]}; give both the same, for it is in the prompt that the debater learns to answer"
             )
+        if self.learn == "quotes" and (self.method != "sft" or not self.arguments.min_quotes):
+            raise ValueError("learn quotes: only sft learns quotes alone, of speeches that have one (min_quotes 1)")
         if self.method == "dpo" and self.adapter.dropout:
             raise ValueError(
                 f"adapter.dropout {self.adapter.dropout:g}: dpo holds the debater against itself, of which nothing may "
@@ -194,12 +202,14 @@ def select_rows(config: DebaterTrainingConfig, material: Material, base: Base) -
     Raises:
         SourceError: They are too many, fewer than a batch are left, or a speech is empty.
     """
-    lengths = lengths_of(material.rows.rows, base.texts)
+    lengths = lengths_of(material.rows.rows, base.texts, config.learn)
     cut = cut_long([length.all for length in lengths], config.fit, base, config.method)
     held: list[Any] = []
     if material.validation is not None:
         held = list(material.validation.rows)
-        fits = cut_long([length.all for length in lengths_of(held, base.texts)], config.fit, base, "validation")
+        fits = cut_long(
+            [length.all for length in lengths_of(held, base.texts, config.learn)], config.fit, base, "validation"
+        )
         held = [held[place] for place in fits.kept]
     train = [material.rows.rows[place] for place in cut.kept]
     return RowsToFit(train, held, [lengths[place] for place in cut.kept], cut.over)

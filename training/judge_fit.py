@@ -115,6 +115,7 @@ class _Reasoning:
     start: str | None
     method: Literal["sft"] = "sft"
     packed: None = None
+    learn: Literal["speech"] = "speech"
 
 
 def _fit_reasoning(rows: Rows, base: Base, settings: Settings, process: Process, folder: Path) -> Fitted:
