@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
@@ -17,11 +16,6 @@ import pydantic
 import yaml
 
 from debate.errors import ConfigError
-
-try:
-    from yaml import CSafeLoader as _CSafeLoader
-except ImportError:  # some builds of PyYAML lack it
-    from yaml import SafeLoader as _CSafeLoader  # type: ignore[assignment]
 
 Tree = dict[str, Any]
 
@@ -77,8 +71,8 @@ class Variants(Generic[ConfigT]):
 NOT_IN_DIGEST: dict[str, Any] = {"digest": False}
 
 
-class _Once(yaml.constructor.SafeConstructor):
-    """Refuses a key written twice, where PyYAML would keep the last silently."""
+class _Loader(yaml.SafeLoader):
+    """A safe loader that refuses a key written twice, where PyYAML would keep the last silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
         seen: dict[object, int] = {}
@@ -93,14 +87,6 @@ class _Once(yaml.constructor.SafeConstructor):
                 )
             seen[key] = key_node.start_mark.line + 1
         return super().construct_mapping(node, deep)
-
-
-class _Loader(_Once, yaml.SafeLoader):
-    """Says where a document is wrong."""
-
-
-class _FastLoader(_Once, _CSafeLoader):
-    """Takes a tenth of the time, and knows no names of files."""
 
 
 def read_tree(path: Path) -> Tree:
@@ -123,8 +109,6 @@ def read_tree(path: Path) -> Tree:
 
 def _load(text: str, where: str) -> Any:
     """Read one YAML document; ``where`` names the file or the flag in messages."""
-    with contextlib.suppress(yaml.YAMLError, ConfigError, ValueError):  # read again below, where the message is made
-        return yaml.load(text, Loader=_FastLoader)  # noqa: S506 - a safe loader
     try:
         loader = _Loader(text)
     except yaml.YAMLError as error:

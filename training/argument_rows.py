@@ -27,7 +27,7 @@ from debate.transcript import Transcript, Turn
 from debate.verdict import Verdict
 from debate.view import View
 from training.gather import Gathered
-from training.passages import keep_passages
+from training.passages import fit_story
 from training.rows import SOURCE, Row, RowSet, check_some
 from training.worth import TOO_LONG, Worth, settle
 
@@ -393,26 +393,3 @@ def _row(spoken: Spoken, view: View, prompts: Prompts, limits: Limits, source: s
 def _fitting(spoken: Spoken, prompts: Prompts, limits: Limits, fits: Fits | None) -> Callable[[View], bool]:
     reply = Message("assistant", spoken.written)
     return lambda view: fits is None or fits((*ask_to_argue(view, prompts, limits), reply))
-
-
-def fit_story(view: View, arguments: Sequence[Argument], fits: Callable[[View], bool]) -> View | None:
-    """Cut a view's story to passages around what arguments quote, where it is too long.
-
-    Args:
-        view: A speaker's view.
-        arguments: Speeches made on it.
-        fits: Whether a prompt on a view fits, with what is replied to it.
-
-    Returns:
-        The view where it fits; else the same with part of the story; None where not even the quotes fit.
-    """
-    if fits(view):
-        return view
-    spans = [quote.span for argument in arguments for quote in argument.quotes if quote.span is not None]
-
-    def shown(story: str) -> View:
-        return dataclasses.replace(view, story=story)
-
-    noise = "".join(argument.plain() for argument in arguments)
-    story = keep_passages(view.story or "", spans, lambda text: fits(shown(text)), noise=noise)
-    return None if story is None else shown(story)

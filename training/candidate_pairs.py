@@ -16,8 +16,9 @@ from debate.prompts import Prompts, harmless
 from debate.quotes import extract_argument
 from debate.transcript import Candidate
 from debate.view import View
-from training.argument_rows import Fits, Spoken, by_one_of, fit_story, speeches, written
+from training.argument_rows import Fits, Spoken, by_one_of, speeches, written
 from training.gather import Gathered
+from training.passages import fit_story
 from training.rows import SOURCE, PairRow, RowSet, check_some
 from training.worth import TOO_LONG, Worth, settle
 

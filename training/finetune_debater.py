@@ -207,9 +207,8 @@ def select_rows(config: DebaterTrainingConfig, material: Material, base: Base) -
     held: list[Any] = []
     if material.validation is not None:
         held = list(material.validation.rows)
-        fits = cut_long(
-            [length.all for length in lengths_of(held, base.texts, config.learn)], config.fit, base, "validation"
-        )
+        spoken = lengths_of(held, base.texts, config.learn)
+        fits = cut_long([length.all for length in spoken], config.fit, base, "validation")
         held = [held[place] for place in fits.kept]
     train = [material.rows.rows[place] for place in cut.kept]
     return RowsToFit(train, held, [lengths[place] for place in cut.kept], cut.over)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from debate.models.memory import give_back
 from debate.report import Column, Table
-from training.fitting import FitSettings, Process, dtype_of, last_checkpoint, watched
+from training.fitting import FitSettings, Process, dtype_of
+from training.progress import last_checkpoint, watched
 
 if TYPE_CHECKING:
     from peft import PeftModel

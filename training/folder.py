@@ -23,10 +23,12 @@ from debate.run_folder import RunFolder, default_path
 from debate.tracking import TrackingConfig, log_run
 from debate.tracking import check as check_tracking
 from training.fitted import Fitted
-from training.fitting import METRICS, AdapterSettings, FitSettings, read_metrics
+from training.fitting import AdapterSettings, FitSettings
 from training.gather import DataConfig
-from training.rows import CARD, AnyRows, read_digest, write_rows
+from training.progress import METRICS, read_metrics
+from training.rows import AnyRows
 from training.rows_command import counts_table
+from training.rows_folder import CARD, read_digest, write_rows
 from training.saving import ADAPTER
 
 ROWS: Final = "rows"

@@ -28,7 +28,7 @@ from debate.models.attention import KVShape, Packed
 from debate.models.forest import Forest
 from debate.models.prefixes import Tokens
 from debate.models.texts import Texts
-from training.fitting import TrainingError
+from training.fitting import IGNORED, TrainingError
 from training.packing import pack
 from training.rows import Row
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 ATTENTION = attention.IMPLEMENTATION
-_NOTHING = -100  # the label of what fills the last batch; the trainer does not count it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class LetterRow:
 
     Attributes:
         tokens: Of the prompt, up to where the reply begins.
-        gold: Index of the letter, or -100 where the row is not to be learned.
+        gold: Index of the letter, or IGNORED where the row is not to be learned.
         name: For messages, another for each row.
         group: Rows of one group, such as both orders of a debate, go into one batch.
     """
@@ -93,7 +92,7 @@ class LetterRows(Dataset[LetterRow]):
     def __init__(self, rows: Sequence[LetterRow]) -> None:
         self.rows = list(rows)
         # Its token is one that all prompts begin with, so it is computed anyway.
-        self._filler = LetterRow(rows[0].tokens[:1], _NOTHING)
+        self._filler = LetterRow(rows[0].tokens[:1], IGNORED)
 
     def __len__(self) -> int:
         return len(self.rows)

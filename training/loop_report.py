@@ -16,8 +16,6 @@ from debate.run_folder import write_whole
 from debate.tracking import Folder, Series, TrackingConfig, flatten_metrics, log_run
 from tournaments.concessions import read_concessions
 from tournaments.elo_picture import TITLE, picture, points_table
-from training.fitting import METRICS as CURVE
-from training.fitting import read_metrics
 from training.judge_measures import before_after
 from training.loop import Tested
 from training.loop_config import FIRST, LoopConfig
@@ -32,6 +30,8 @@ from training.picture import (
     points_name,
     slopes_table,
 )
+from training.progress import METRICS as CURVE
+from training.progress import read_metrics
 from training.saving import ADAPTER
 from training.stages import Stages
 

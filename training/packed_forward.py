@@ -21,13 +21,12 @@ from trl.trainer.utils import FusedCausalLMOutput
 
 from debate.models.attention import KVShape, Packed
 from debate.models.forest import Forest
+from training.fitting import IGNORED
 from training.letter_trainer import shape_of
 from training.packing import pack
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-_IGNORED = -100
 
 
 class Places(NamedTuple):
@@ -58,7 +57,7 @@ def pack_rows(input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> tupl
     lengths = attention_mask.sum(1).tolist()
     sequences = [row[:length].numpy() for row, length in zip(input_ids.cpu(), lengths, strict=True)]
     forest = pack(sequences)
-    found = (labels[:, 1:].cpu() != _IGNORED).nonzero()
+    found = (labels[:, 1:].cpu() != IGNORED).nonzero()
     rows, columns = found[:, 0], found[:, 1]
     packed = torch.as_tensor(
         np.array([forest.paths[row][column] for row, column in zip(rows.tolist(), columns.tolist(), strict=True)], int)
@@ -117,7 +116,7 @@ def _scored(logits: Tensor, labels: Tensor, rows: Tensor, columns: Tensor) -> Fu
         entropy=empty.index_put(where, entropy),
         mean_logits=empty.index_put(where, mean),
         is_top1=torch.zeros_like(empty, dtype=torch.bool).index_put(where, top),
-        label_mask=labels[:, 1:] != _IGNORED,
+        label_mask=labels[:, 1:] != IGNORED,
     )
 
 

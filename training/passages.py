@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 
+from debate.quotes import Argument
 from debate.sentences import sentence_spans
+from debate.view import View
 from debate.windows import GAP
 
 Span = tuple[int, int]
+
+
+def fit_story(view: View, arguments: Sequence[Argument], fits: Callable[[View], bool]) -> View | None:
+    """Cut a view's story to passages around what arguments quote, where it is too long.
+
+    Args:
+        view: A speaker's view.
+        arguments: Speeches made on it.
+        fits: Whether a prompt on a view fits, with what is replied to it.
+
+    Returns:
+        The view where it fits; else the same with part of the story; None where not even the quotes fit.
+    """
+    if fits(view):
+        return view
+    spans = [quote.span for argument in arguments for quote in argument.quotes if quote.span is not None]
+
+    def shown(story: str) -> View:
+        return dataclasses.replace(view, story=story)
+
+    noise = "".join(argument.plain() for argument in arguments)
+    story = keep_passages(view.story or "", spans, lambda text: fits(shown(text)), noise=noise)
+    return None if story is None else shown(story)
 
 
 def keep_passages(story: str, quoted: Sequence[Span], fits: Callable[[str], bool], *, noise: str = "") -> str | None:

@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from training.fitting import IGNORED
+
 if TYPE_CHECKING:
     from debate.models.texts import Texts
 
 Learn = Literal["speech", "quotes"]
-IGNORED = -100
-"""The label of a token that is not learned, as torch's cross-entropy has it."""
 _QUOTE = re.compile(r"<quote>(.*?)</quote>", re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Rows that models are trained on: what they are, what must hold of them, and how they are kept.
+"""Rows that models are trained on: what they are and what must hold of them; ``training.rows_folder`` keeps them.
 
 ``python -m training.rows`` makes rows of debates, writes and shows them (``training.rows_command``).
 """
@@ -12,32 +12,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
-
-import pydantic
-from pydantic import JsonValue
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from debate.card import SeenStory
-from debate.errors import FoldError, SourceError, StoreError
+from debate.errors import FoldError, SourceError
 from debate.models.base import Message, Messages
 from debate.question import Fold
-from debate.run_folder import write_whole
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-CARD: Final = "dissoi-rows.json"
-DATA: Final = "train.parquet"
-LINES: Final = "train.jsonl"
-SCHEMA: Final = 1
 SOURCE: Final = "source"
 """The tag that says which source a row came from."""
 SAME: Final = "the same as another row"
 """Why a row is left out that is there already."""
 _EXAMPLES = 3  # stories that a message names
-
-Format = Literal["datasets", "openai"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,172 +248,6 @@ def openai_lines(rows: Iterable[Row | PairRow]) -> Iterable[str]:
                 "non_preferred_output": plain["rejected"],
             }
         yield json.dumps(line, ensure_ascii=False)
-
-
-class _Counts(pydantic.BaseModel):
-    """What ``dissoi-rows.json`` holds."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
-
-    schema_version: int = SCHEMA
-    kind: str
-    rows: int
-    sha256: str
-    kept: dict[str, int]
-    dropped: dict[str, int]
-    folds: dict[str, int]
-    stories: tuple[SeenStory, ...]
-    facts: dict[str, JsonValue] = {}
-
-
-def write_rows(
-    folder: Path,
-    rowset: AnyRows,
-    *,
-    kind: str,
-    form: Format = "datasets",
-    facts: Mapping[str, JsonValue] | None = None,
-) -> None:
-    """Write rows and what is known of them into a new folder.
-
-    Args:
-        folder: Where; what lies there is never overwritten.
-        rowset: One or more rows.
-        kind: What they train, such as "judge".
-        form: ``datasets``: a Parquet file and a card, which ``datasets.load_dataset(FOLDER)`` and the hub take;
-            ``openai``: ``train.jsonl`` for a provider's fine-tuning.
-        facts: More to write down, such as the data entries.
-
-    Raises:
-        SourceError: There is no row.
-        StoreError: The folder is not empty, or cannot be written.
-    """
-    check_some(rowset, kind)
-    check_new(folder)
-    counts = _Counts(
-        kind=kind,
-        rows=len(rowset.rows),
-        sha256=rowset.digest,
-        kept=dict(rowset.kept),
-        dropped=dict(rowset.dropped),
-        folds=dict(rowset.folds),
-        stories=rowset.stories,
-        facts=dict(facts or {}),
-    )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if form == "datasets":
-            import pyarrow.parquet as pq
-
-            pq.write_table(to_dataset(rowset.rows).data.table, folder / DATA)
-        else:
-            write_whole(folder / LINES, openai_lines(rowset.rows))
-    except OSError as error:
-        raise StoreError(f"cannot write the rows into {folder}: {error.strerror or error}") from error
-    write_whole(folder / "README.md", _readme(counts, form))
-    write_whole(folder / CARD, counts.model_dump_json(indent=1) + "\n")
-
-
-def check_new(folder: Path) -> None:
-    """Hold that rows can be written into a folder: it is absent or empty.
-
-    Raises:
-        StoreError: It is not.
-    """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise StoreError(f"{folder} exists already; choose another --output")
-
-
-def _readme(counts: _Counts, form: Format) -> str:
-    def table(title: str, of: Mapping[str, int]) -> list[str]:
-        cells = [f"| {name.replace('|', '&#124;')} | {count} |" for name, count in of.items()]
-        return ["", f"| {title} | number |", "|---|---|", *cells] if cells else []
-
-    file = DATA if form == "datasets" else LINES
-    head = ["---", "configs:", "- config_name: default", f"  data_files: {file}", "---", ""]
-    lines = [
-        f"# Training rows: {counts.kind}",
-        "",
-        f"{counts.rows} rows of {len(counts.stories)} stories, in `{file}`; `{CARD}` names every story.",
-        f"sha256 of the rows: `{counts.sha256}`.",
-        *table("rows kept, by source", counts.kept),
-        *table("rows, by the fold of their story", counts.folds),
-        *table("left out, by why", counts.dropped),
-    ]
-    return "\n".join([*(head if form == "datasets" else []), *lines]) + "\n"
-
-
-def read_rows(folder: Path) -> AnyRows:
-    """Read what ``write_rows`` wrote in the form ``datasets``.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        The same rows.
-
-    Raises:
-        StoreError: It holds no rows, or they are not those that were written.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        counts = _Counts.model_validate_json((folder / CARD).read_text(encoding="utf-8"))
-        plain = pq.read_table(folder / DATA).to_pylist()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise StoreError(
-            f"cannot read rows from {folder} ({type(error).__name__}: {_first(error)}); write them again"
-        ) from error
-    pairs = bool(plain) and "chosen" in plain[0]
-    rowset: AnyRows
-    if pairs:
-        rowset = RowSet(tuple(_read_pair(row) for row in plain), counts.stories, counts.dropped)
-    else:
-        rowset = RowSet(tuple(_read_row(row) for row in plain), counts.stories, counts.dropped)
-    if rowset.digest != counts.sha256:
-        raise StoreError(f"the rows in {folder} are not those that {CARD} describes; write them again")
-    return rowset
-
-
-def read_digest(folder: Path) -> str:
-    """Read the hash of the rows that ``write_rows`` wrote (sha256, hexadecimal), not the rows.
-
-    Raises:
-        StoreError: It wrote none there.
-    """
-    try:
-        return _Counts.model_validate_json((folder / CARD).read_text(encoding="utf-8")).sha256
-    except (OSError, ValueError) as error:
-        raise StoreError(f"cannot read {folder / CARD} ({_first(error)}); restore it from a copy") from error
-
-
-def _first(error: Exception) -> str:
-    """What is wrong, in one line."""
-    return str(error).strip().partition("\n")[0]
-
-
-def _read_row(plain: Mapping[str, Any]) -> Row:
-    return Row(completion=plain["completion"][0]["content"], **_shared(plain))
-
-
-def _read_pair(plain: Mapping[str, Any]) -> PairRow:
-    return PairRow(
-        chosen=plain["chosen"][0]["content"],
-        rejected=plain["rejected"][0]["content"],
-        margin=plain["score_margin"],
-        **_shared(plain),
-    )
-
-
-def _shared(plain: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "prompt": tuple(Message(message["role"], message["content"]) for message in plain["prompt"]),
-        "question": plain["question"],
-        "story": plain["story"],
-        "fold": plain["fold"],
-        "tags": {tag: value for tag, value in (plain.get("tags") or {}).items() if value is not None},
-    }
 
 
 if __name__ == "__main__":

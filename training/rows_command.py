@@ -24,7 +24,8 @@ from training.candidate_pairs import PairConfig, pair_row_set
 from training.gather import DataConfig, Gathered, gather_all
 from training.judge_rows import JudgeReply, judge_row_set
 from training.reward_rows import reward_row_set
-from training.rows import AnyRows, Format, PairRow, Row, check_fold, check_new, write_rows
+from training.rows import AnyRows, PairRow, Row, check_fold
+from training.rows_folder import Format, check_new, write_rows
 
 
 class RowsConfig(Config):

@@ -13,7 +13,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from training.fitting import read_metrics
+from training.progress import read_metrics
 
 _PLAIN_SECONDS = 20.0
 

@@ -13,7 +13,6 @@ judges, named ``NAME (offline, stepped)`` or ``NAME (offline, timed)``.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import itertools
 import tarfile
@@ -28,6 +27,7 @@ from debate.question import Question
 from debate.quotes import Argument, Name, Quote, parse_argument, parse_plain, quote_span
 from debate.record import Debate, Recorded
 from debate.sources.locate import find
+from debate.sources.once import read_once
 from debate.sources.rows import Row, json_row, read_text
 from debate.transcript import SEATS, Transcript, Turn
 from debate.verdict import Decision, Verdict
@@ -75,21 +75,13 @@ def load_debates(path: str | Path) -> list[Recorded]:
     Raises:
         SourceError: The archive is malformed.
     """
-    place = find(str(path))
-    if not place.is_file():
-        return _read(place, f"nyu:{path}")
-    state = place.stat()
-    return list(_read_once(place, f"nyu:{path}", state.st_mtime_ns, state.st_size))
+    return list(_read(find(str(path)), f"nyu:{path}"))
 
 
-@functools.lru_cache(maxsize=1)
-def _read_once(place: Path, source: str, _changed: int, _size: int) -> tuple[Recorded, ...]:
-    return tuple(_read(place, source))
-
-
-def _read(place: Path, source: str) -> list[Recorded]:
+@read_once(1)
+def _read(place: Path, source: str) -> tuple[Recorded, ...]:
     stories = _Stories()
-    return [_recorded(name, room, meta, stories, source) for name, room, meta in _rooms(place)]
+    return tuple(_recorded(name, room, meta, stories, source) for name, room, meta in _rooms(place))
 
 
 def _rooms(path: Path) -> Iterator[tuple[str, Row, Row]]:

@@ -6,7 +6,6 @@ Stories with questions on them, and multiple-choice questions without a story; `
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -16,6 +15,7 @@ import yaml
 from debate.errors import SourceError
 from debate.question import FOLDS, Fold, Question
 from debate.sources.locate import data_folder
+from debate.sources.once import read_once
 from debate.sources.rows import Row, hint, listed, read_text
 
 __all__ = ["NAMES", "load_questions", "read_story"]
@@ -55,8 +55,7 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
         yield from _choices(source)
         return
     for path in sorted((data_folder() / name).glob("*.yaml")):
-        state = path.stat()
-        story = _read_once(path, state.st_mtime_ns, state.st_size)
+        story = read_story(path)
         fold = next((fold for fold in FOLDS if fold == story.text("fold")), None)
         if fold is None:
             raise story.error(f"fold {story.text('fold')!r} is not one of {', '.join(get_args(Fold))}")
@@ -74,11 +73,6 @@ def load_questions(name: str, source: str) -> Iterator[Question]:
             )
 
 
-@functools.lru_cache(maxsize=128)
-def _read_once(path: Path, _changed: int, _size: int) -> Row:
-    return read_story(path)
-
-
 def _choices(source: str) -> Iterator[Question]:
     path = data_folder() / "choices" / "items.yaml"
     whole = Row({"items": yaml.load(read_text(path), Loader=_LOADER)}, str(path))  # noqa: S506 - a safe loader
@@ -88,6 +82,7 @@ def _choices(source: str) -> Iterator[Question]:
         yield Question(name, row.text("text"), row.texts("answers"), row.integer("gold"), None, name, source)
 
 
+@read_once(128)
 def read_story(path: Path) -> Row:
     """Read one story file.
 

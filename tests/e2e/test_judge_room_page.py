@@ -110,8 +110,8 @@ def check_report(room: Path) -> None:
     assert (room / "report.html").read_bytes() == report
 
 
-def judge_two(folder: Path, pictures: Path | None = None) -> None:
-    """Make a run, judge two of its debates in a browser with a kill between them, and look at what is kept."""
+def judge_two(folder: Path, pictures: Path | None = None) -> Path:
+    """Make a run, and judge two of its debates in a browser with a kill between them; returns the room."""
     assert hold(folder, players=EXTRACTIVE, self_play=None, stories=2).code == 0
     run, room = folder / "run", folder / "room"
     trouble: list[str] = []
@@ -158,6 +158,11 @@ def judge_two(folder: Path, pictures: Path | None = None) -> None:
         code, out = server.stop()
         assert code == 0, out
         assert "Report: " in out
+    return room
+
+
+def test_a_person_judges_in_the_browser_and_a_kill_loses_nothing(tmp_path: Path) -> None:
+    room = judge_two(tmp_path)
     verdicts = [
         verdict for item in load_debates(str(room)) for verdict in item.verdicts if verdict.judge == "human/ann"
     ]
@@ -166,10 +171,6 @@ def judge_two(folder: Path, pictures: Path | None = None) -> None:
     assert shares == {0.8, 0.35}
     assert {verdict.reasoning for verdict in verdicts} == {WHY}
     check_report(room)
-
-
-def test_a_person_judges_in_the_browser_and_a_kill_loses_nothing(tmp_path: Path) -> None:
-    judge_two(tmp_path)
 
 
 def test_elsewhere_the_link_lets_a_browser_in(tmp_path: Path) -> None:

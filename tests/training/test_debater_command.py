@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +10,10 @@ import pytest
 from debate.card import Card, read_card, write_card
 from debate.sources import load
 from tests.commands import assert_refuses, call
-from tests.runs import ROOT, write
+from tests.launching import assert_two_train_as_one
+from tests.runs import write
 from tests.tiny import save_model
 from training.finetune_debater import COMMAND
-from training.fitting import read_metrics
 
 DOSSIERS = "dossiers:40?seed=1"
 HELD_OUT = "dossiers:9?seed=2&templates=heldout"
@@ -72,37 +68,11 @@ def test_a_base_that_has_seen_what_is_measured_is_refused(tmp_path: Path) -> Non
     assert_refuses(COMMAND, call(COMMAND, "--config", path, "--dry-run"), f"model 'hf/{base}' was trained on")
 
 
-def launch(*arguments: object, processes: int) -> None:
-    """Start the command as a user does, by accelerate's launcher."""
-    start = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--num_machines", "1"]
-    start += ["--num_processes", str(processes), "--mixed_precision", "no", "--dynamo_backend", "no"]
-    start += ["--multi_gpu", "--main_process_port", "0"] if processes > 1 else []
-    ended = subprocess.run(
-        [*start, str(ROOT / "training" / "finetune_debater.py"), *map(str, arguments)],
-        env=os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-
-
 @pytest.mark.e2e
 def test_two_processes_train_as_one_does(base: Path, tmp_path: Path) -> None:
     path = write(tmp_path / "c.yaml", config(base))
-    found = []
-    for processes in (1, 2):
-        folder = tmp_path / f"by{processes}"
-        launch("--config", path, "--output", folder, processes=processes)
-        training = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["training"]
-        assert training["processes"] == processes
-        assert training["rows"] == training["seen"] == training["times"] == 12  # every row once, in all together
-        found.append([line["loss"] for line in read_metrics(folder / "metrics.jsonl") if "loss" in line])
-    assert len(found[0]) == 3
-    assert found[1] == pytest.approx(found[0], abs=1e-3)
-    assert found[0][0] != found[0][-1]
-    card = read_card(tmp_path / "by2" / "adapter")
+    run = assert_two_train_as_one("finetune_debater.py", path, tmp_path, rows=12, steps=3)
+    card = read_card(run / "adapter")
     assert card is not None
     assert card.facts["sources"] == {DOSSIERS: 12}
     assert card.facts["folds"] == {"debater": 12}

@@ -35,11 +35,10 @@ from training.fitting import (
     Process,
     TrainingError,
     find_base,
-    read_metrics,
-    watched,
 )
 from training.gather import DataConfig, Gathered
 from training.packed_forward import group_order
+from training.progress import read_metrics, watched
 from training.rows import SAME, PairRow, Row, RowSet
 from training.saving import ADAPTER, save_card
 from training.start import adapter_facts, cards_from, load_start

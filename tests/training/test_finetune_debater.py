@@ -16,7 +16,7 @@ from debate.sources import load
 from tests.commands import assert_refuses, call
 from tests.runs import SCRIPTS, hold
 from training.finetune_debater import COMMAND
-from training.rows import read_rows
+from training.rows_folder import read_rows
 
 pytestmark = pytest.mark.model
 SPEECH = {"min_words": 25, "max_words": 60, "max_tokens": 40, "max_attempts": 1}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +13,11 @@ import yaml
 
 from debate.card import read_card
 from tests.commands import assert_refuses, call
+from tests.launching import assert_two_train_as_one
 from tests.runs import ROOT, Ended, write
 from tests.tiny import save_model
 from training.finetune_judge import COMMAND
-from training.fitting import read_metrics
+from training.progress import read_metrics
 
 
 def config(base: Path, **changes: Any) -> dict[str, Any]:
@@ -185,39 +185,10 @@ def test_bad_input_gets_one_clear_line(base: Path, tmp_path: Path, changes: Any,
     assert not (tmp_path / "out").exists()
 
 
-def launch(*arguments: object, processes: int) -> subprocess.CompletedProcess[str]:
-    """Start the command as a user does, by accelerate's launcher."""
-    start = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch"]
-    start += ["--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no"]
-    start += ["--dynamo_backend", "no", *(["--multi_gpu", "--main_process_port", "0"] if processes > 1 else [])]
-    return subprocess.run(
-        [*start, str(ROOT / "training" / "finetune_judge.py"), *map(str, arguments)],
-        env=os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.e2e
 def test_two_processes_train_as_one_does(base: Path, tmp_path: Path) -> None:
     path = write(tmp_path / "c.yaml", config(base, measure={}))
-    found = []
-    for processes in (1, 2):
-        folder = tmp_path / f"by{processes}"
-        ended = launch("--config", path, "--output", folder, processes=processes)
-        assert ended.returncode == 0, ended.stderr
-        training = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["training"]
-        assert training["processes"] == processes
-        # Every row once, in all processes together.
-        assert (training["rows"], training["seen"], training["times"]) == (20, 20, 20)
-        assert ended.stdout.count("Adapter: ") == 1
-        lines = read_metrics(folder / "metrics.jsonl")
-        found.append([line["loss"] for line in lines if "loss" in line])
-    assert len(found[0]) == 5
-    assert found[1] == pytest.approx(found[0], abs=1e-3)
-    assert found[0][0] != found[0][-1]
+    assert_two_train_as_one("finetune_judge.py", path, tmp_path, rows=20, steps=5)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs" / "accelerate").glob("*.yaml")), ids=lambda path: path.stem)

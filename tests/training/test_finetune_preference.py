@@ -31,17 +31,20 @@ from debate.sources import load
 from debate.transcript import Candidate, Transcript, Turn
 from optimizers.reward import RewardPreference, bounded, read_speech
 from tests.commands import assert_refuses, call
+from tests.launching import assert_two_train_as_one
 from tests.runs import ROOT
 from tests.tiny import plain_reward, save_model
 from training.argument_rows import speeches
 from training.candidate_pairs import PairConfig
 from training.finetune_preference import COMMAND, lengths_of
-from training.fitting import AdapterSettings, FitSettings, Process, find_base, read_metrics
+from training.fitting import AdapterSettings, FitSettings, Process, find_base
 from training.gather import DataConfig, Gathered, gather
+from training.progress import read_metrics
 from training.reward_measures import ask_rewards, baseline_measures, measure_pairs
 from training.reward_rows import reward_row_set
-from training.rows import PairRow, read_rows
+from training.rows import PairRow
 from training.rows_command import COMMAND as ROWS
+from training.rows_folder import read_rows
 
 PROMPTS = Prompts()
 QUESTIONS = [question for question in load("dossiers:60?seed=1") if question.fold in {"judge", "validation"}]
@@ -391,28 +394,7 @@ def test_two_processes_train_as_one_does(root: Path, tmp_path: Path) -> None:
     config = write(tmp_path / "c.yaml", tree(root, fit=fit, validation=[]))
     rows = len(pairs(root, "judge"))
     assert rows % 6 == 0
-    losses = []
-    for processes in (1, 2):
-        start = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--num_machines", "1"]
-        start += ["--num_processes", str(processes), "--mixed_precision", "no", "--dynamo_backend", "no"]
-        start += ["--multi_gpu", "--main_process_port", "0"] if processes > 1 else []
-        folder = tmp_path / f"by{processes}"
-        ended = subprocess.run(
-            [*start, "training/finetune_preference.py", "--config", str(config), "--output", str(folder)],
-            env=os.environ | {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"},
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stderr
-        training = json.loads((folder / "metrics.json").read_text())["training"]
-        assert training["processes"] == processes
-        assert training["rows"] == training["seen"] == training["times"] == rows
-        losses.append([line["loss"] for line in read_metrics(folder / "metrics.jsonl") if "loss" in line])
-    assert len(losses[0]) == rows // 6
-    assert losses[1] == pytest.approx(losses[0], abs=1e-3)
-    assert losses[0][0] != losses[0][-1]
+    assert_two_train_as_one("finetune_preference.py", config, tmp_path, rows=rows, steps=rows // 6)
 
 
 @pytest.mark.model

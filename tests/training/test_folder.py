@@ -13,7 +13,8 @@ from debate.prompts import Prompts
 from training.folder import TrainingConfig, open_folder
 from training.gather import DataConfig, gather_all
 from training.judge_rows import judge_row_set
-from training.rows import Row, RowSet, read_rows
+from training.rows import Row, RowSet
+from training.rows_folder import read_rows
 
 
 def test_a_training_that_is_stopped_while_the_base_is_measured_can_be_gone_on_with(tmp_path: Path) -> None:

@@ -29,11 +29,10 @@ from training.fitting import (
     add_adapter,
     cut_long,
     find_base,
-    last_checkpoint,
     load_base,
-    read_metrics,
 )
 from training.judge_fit import Rows, fit_judge, lengths_of
+from training.progress import last_checkpoint, read_metrics
 from training.rows import Row
 from training.saving import ADAPTER
 

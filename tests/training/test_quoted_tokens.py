@@ -14,8 +14,8 @@ from debate.models.base import Message
 from debate.models.texts import Texts
 from training.debater_fit import RowsToFit, lengths_of, make_trainer
 from training.finetune_debater import DebaterTrainingConfig
-from training.fitting import Process, find_base
-from training.quoted_tokens import IGNORED, quote_labels, quoted_tokens
+from training.fitting import IGNORED, Process, find_base
+from training.quoted_tokens import quote_labels, quoted_tokens
 from training.rows import Row
 
 

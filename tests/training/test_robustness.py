@@ -15,7 +15,7 @@ from tests.persuasion_scripts import NAME
 from tests.runs import Ended, cells, write
 from tests.tiny import save_model
 from training.robustness import COMMAND
-from training.rows import read_rows
+from training.rows_folder import read_rows
 
 pytestmark = pytest.mark.model
 

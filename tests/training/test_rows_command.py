@@ -10,8 +10,8 @@ import pytest
 from debate.config import read_tree
 from tests.commands import assert_refuses, call
 from tests.runs import write
-from training.rows import CARD, LINES, read_rows
 from training.rows_command import COMMAND, RowsConfig
+from training.rows_folder import CARD, LINES, read_rows
 
 DOSSIERS = {"debates": "dossiers:20?seed=3", "fold": "judge"}
 

@@ -15,9 +15,6 @@ from debate.errors import FoldError, SourceError, StoreError
 from debate.models.base import Message
 from debate.question import FOLDS, Fold
 from training.rows import (
-    CARD,
-    DATA,
-    LINES,
     PairRow,
     Row,
     RowSet,
@@ -26,10 +23,9 @@ from training.rows import (
     deduplicate,
     merge,
     openai_lines,
-    read_rows,
     to_dataset,
-    write_rows,
 )
+from training.rows_folder import CARD, DATA, LINES, read_rows, write_rows
 
 STORIES = (SeenStory(id="s1", source="test", fold="judge"), SeenStory(id="s2", source="test"))
 
