@@ -223,8 +223,8 @@ def import_torch() -> None:
     twice the tokens per second. The OpenMP library reads the setting once, when torch is first imported.
 
     Its caches of compiled operations, one entry for each shape of tensors that it has met, hold fewer of them.
-    Attention over packed rows meets new shapes in every pass, and with the default of 1,024 entries in each cache that
-    comes to 0.57 GB that is never used again; with these to 0.07. All layers of a pass share a few dozen shapes.
+    Attention over packed rows meets new shapes in every pass; 3,000 products of random shapes left 658 MiB in caches of
+    the default 1,024 entries, and 155 in these (docs/results/memory.md). All layers of a pass share a few dozen shapes.
     """
     for cache in SHAPE_CACHES:
         os.environ.setdefault(cache, SHAPES)  # each is read at its first use, so it has to stay
